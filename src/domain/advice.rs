@@ -1,0 +1,257 @@
+//! What to say and what to do: one table for the screen, the command line and the exports (`DESIGN.md`, Alerts).
+//!
+//! The words are those of the service's documentation. It must never promise what the service doesn't.
+
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use super::{
+    alert::Rule,
+    span,
+    status::RouterStatus,
+    transaction::{Tracking, Transaction},
+};
+
+/// How long a transaction may be invisible before that is news. Some chains index much more slowly (`service.md` 3).
+pub const NOT_FOUND_LONG: Duration = Duration::from_secs(3 * 60);
+/// How long a refund may take before that is news; about 10 minutes are usual (`service.md` 3).
+pub const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
+/// How many failures in a row, and over how long, make polling one transaction failing.
+pub const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
+
+/// Where a transaction stands, from the point of view of somebody who is asked about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Situation {
+    /// No answer yet.
+    Unasked,
+    /// Ongoing before the deadline.
+    Waiting,
+    /// Ongoing past the deadline, and no answer since.
+    Unconfirmed,
+    /// Not found, and young.
+    Indexing,
+    /// Completed.
+    Completed,
+    /// Not polled, since a person said so.
+    Untracked,
+    /// A condition that has an alert.
+    Alert(Rule),
+}
+
+/// The first words of the verdict, what to tell the user, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// Where it stands.
+    pub situation: Situation,
+    /// In a few words: `OVERDUE by 8m 02s`.
+    pub verdict: String,
+    /// What to tell the user, if anything.
+    pub say: Option<String>,
+    /// What to do.
+    pub act: String,
+}
+
+/// The conditions that hold for a transaction at `now`, the most urgent first.
+pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
+    let learned = &tx.learned;
+    let status = learned.status.as_ref();
+    let holds = |rule: &Rule| match rule {
+        Rule::Overdue => tx.is_overdue(),
+        Rule::PartialSuccess => status == Some(&RouterStatus::PartialSuccess),
+        Rule::NeedsGas => status == Some(&RouterStatus::NeedsGas),
+        Rule::Refund => status == Some(&RouterStatus::Refund),
+        Rule::RefundSlow => {
+            status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
+        }
+        Rule::NotFoundLong => status == Some(&RouterStatus::NotFound) && tx.age(now) >= NOT_FOUND_LONG,
+        Rule::Rejected => matches!(tx.tracking, Tracking::Parked(_)),
+        Rule::Regressed => learned.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
+        Rule::PollFailing => {
+            learned.failures >= POLL_FAILING.0
+                && learned.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)
+        }
+        Rule::Unauthorized | Rule::Unreachable | Rule::Throttled => false,
+    };
+    Rule::ALL.iter().copied().filter(holds).collect()
+}
+
+/// Where the transaction stands at `now`.
+pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
+    if tx.tracking == Tracking::Untracked && !tx.is_settled() {
+        return Situation::Untracked;
+    }
+    let held = conditions(tx, now);
+    // What stands in the way of knowing comes before what was last known.
+    if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| held.contains(rule)) {
+        return Situation::Alert(rule);
+    }
+    if let Some(rule) = held.first() {
+        return Situation::Alert(*rule);
+    }
+    match &tx.learned.status {
+        None => Situation::Unasked,
+        Some(RouterStatus::Success) => Situation::Completed,
+        Some(RouterStatus::NotFound) if tx.age(now) < NOT_FOUND_LONG => Situation::Indexing,
+        Some(_) if now >= tx.deadline().at => Situation::Unconfirmed,
+        Some(_) => Situation::Waiting,
+    }
+}
+
+/// The verdict on a transaction, what to say and what to do, with times in `zone`.
+pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
+    let situation = situation(tx, now);
+    let (say, act) = words(situation);
+    let fill = |text: &str| {
+        let bridge =
+            tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref()).filter(|url| !url.is_empty());
+        text.replace("{deadline}", &span::clock_time(tx.deadline().at, now, zone))
+            .replace("{source}", &tx.from_name())
+            .replace("{destination}", &tx.to_name())
+            .replace("{bridge}", bridge.unwrap_or("(the service gave no bridge link)"))
+            .replace("{from_address}", tx.told.from_address.as_deref().unwrap_or("the order's fromAddress"))
+    };
+    let say = Some(fill(say)).filter(|say| !say.is_empty());
+    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act: fill(act) }
+}
+
+fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let deadline = tx.deadline();
+    let checked = tx.learned.last_checked_at.map_or_else(String::new, |at| span::clock_time(at, now, zone));
+    let in_status = span::long(tx.status_age(now));
+    match situation {
+        Situation::Unasked => "NOT ASKED YET".into(),
+        Situation::Waiting => format!("WAITING, {} left", span::long(span::between(now, deadline.at))),
+        Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
+        Situation::Indexing => "INDEXING".into(),
+        Situation::Completed => format!("COMPLETED in {}", span::long(tx.age(now))),
+        Situation::Untracked => "NOT POLLED any more".into(),
+        Situation::Alert(rule) => match rule {
+            Rule::Overdue => format!("OVERDUE by {}", span::long(span::between(deadline.at, now))),
+            Rule::PartialSuccess => "PARTIAL: the destination side reverted".into(),
+            Rule::NeedsGas => format!("NEEDS GAS for {in_status}"),
+            Rule::Refund => format!("REFUND under way for {in_status}"),
+            Rule::RefundSlow => format!("REFUND SLOW, {in_status}"),
+            Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
+            Rule::Rejected => "REJECTED by the service".into(),
+            Rule::Regressed => match (&tx.learned.conflict, &tx.learned.status) {
+                (Some(conflict), _) => format!("CONTRADICTION: {conflict}"),
+                (None, Some(status)) => format!("UNKNOWN STATUS `{}`", status.raw()),
+                (None, None) => "UNKNOWN STATUS".into(),
+            },
+            Rule::PollFailing => format!("NO ANSWER, {} failures in a row", tx.learned.failures),
+            Rule::Unauthorized | Rule::Unreachable | Rule::Throttled => rule.name().to_uppercase(),
+        },
+    }
+}
+
+/// THE table: what to say to the user (empty if nothing) and what to do.
+fn words(situation: Situation) -> (&'static str, &'static str) {
+    match situation {
+        Situation::Unasked => ("", "nothing yet; the first answer is on its way"),
+        Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
+        Situation::Unconfirmed => (
+            "Still in progress when we last looked; we are checking again.",
+            "poll it now (r) before contacting support",
+        ),
+        Situation::Indexing => ("Not visible yet; usually 5 to 10 s, longer on some chains.", "nothing"),
+        Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
+        Situation::Untracked => ("", "nothing; add it again to go on polling"),
+        Situation::Alert(rule) => alert_words(rule),
+    }
+}
+
+fn alert_words(rule: Rule) -> (&'static str, &'static str) {
+    match rule {
+        Rule::Overdue => (
+            "Still in progress, past its usual time; we are raising it with the provider.",
+            "contact support with the hash, both chains, quoteId, requestId and the links",
+        ),
+        Rule::NeedsGas => (
+            "The gas price rose on {destination} and execution is paused. See it here: {bridge}",
+            "send the bridge link to the user",
+        ),
+        Rule::PartialSuccess => (
+            "The source step completed; the destination transaction reverted (typically slippage or a custom hook). \
+             You hold the bridged token on {destination}.",
+            "check the destination transaction; promise no refund",
+        ),
+        Rule::Refund => (
+            "The route failed; funds return automatically on {source} to the order's fromAddress, in about 10 minutes.",
+            "nothing yet; {from_address} is paid, not the caller",
+        ),
+        Rule::RefundSlow => {
+            ("The refund takes longer than usual; we are checking.", "check {from_address} on {source}")
+        }
+        Rule::NotFoundLong => (
+            "We can't see it yet. Please confirm the hash and the source chain.",
+            "check: the source hash, not the destination's? the right chain? mined?",
+        ),
+        Rule::Rejected => ("", "fix the parameter that the service names, by adding the transaction again"),
+        Rule::Regressed => ("", "read the raw body; report it to the provider"),
+        Rule::PollFailing => ("Status is temporarily unavailable.", "see the last error"),
+        Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop keeps trying"),
+        Rule::Unauthorized => ("", "check the integrator ID; hoptop tries again once a minute"),
+        Rule::Throttled => ("", "somebody else may use this ID; check --rps against the ID's limit"),
+    }
+}
+
+/// What to do about an alert of a whole profile.
+pub fn profile_action(rule: Rule) -> &'static str {
+    alert_words(rule).1
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{Offset, TimeDelta};
+
+    use super::{super::fixtures, *};
+
+    fn advice(status: Option<RouterStatus>, minutes: i64) -> Advice {
+        let mut tx = fixtures::transaction(1);
+        let now = tx.first_seen_at + TimeDelta::minutes(minutes);
+        if let Some(status) = status {
+            tx.apply(&fixtures::says(status), now);
+        }
+        advise(&tx, now, Utc.fix())
+    }
+
+    #[test]
+    fn each_situation_has_its_words() {
+        use RouterStatus::*;
+        let table = [
+            (None, 1, "NOT ASKED", ""),
+            (Some(Ongoing), 5, "WAITING, 10m", "Check again after 00:15 UTC."),
+            (Some(Ongoing), 20, "OVERDUE by 5m", "raising it"),
+            (Some(NotFound), 1, "INDEXING", "5 to 10 s"),
+            (Some(NotFound), 4, "NOT FOUND for 4m", "confirm the hash"),
+            (Some(Success), 4, "COMPLETED in 4m", "on Base"),
+            (Some(NeedsGas), 4, "NEEDS GAS", "no bridge link"),
+            (Some(PartialSuccess), 4, "PARTIAL", "bridged token on Base"),
+            (Some(Refund), 4, "REFUND", "on Arbitrum to the order's fromAddress"),
+            (Some(Unknown("settling".into())), 4, "UNKNOWN STATUS `settling`", ""),
+        ];
+        for (status, minutes, verdict, say) in table {
+            let advice = advice(status.clone(), minutes);
+            assert!(advice.verdict.starts_with(verdict), "{status:?}: {}", advice.verdict);
+            assert!(advice.say.clone().unwrap_or_default().contains(say), "{status:?}: {:?}", advice.say);
+            assert!(!advice.act.is_empty() && !advice.act.contains('{'), "{status:?}: {}", advice.act);
+        }
+    }
+
+    #[test]
+    fn a_passed_deadline_without_a_fresh_answer_is_not_called_overdue() {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(14));
+        let late = tx.first_seen_at + TimeDelta::minutes(30);
+        assert_eq!(situation(&tx, late), Situation::Unconfirmed);
+    }
+
+    #[test]
+    fn a_slow_refund_comes_before_the_refund() {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(RouterStatus::Refund), tx.first_seen_at);
+        let late = tx.first_seen_at + TimeDelta::minutes(15);
+        assert_eq!(conditions(&tx, late), [Rule::RefundSlow, Rule::Refund]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The shipped table of well-known chains, for names before the service told us any.
+//!
+//! It is a help to people, never a gate for the service: an ID that isn't here may be fine.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::ids::ChainId;
+
+/// A well-known chain.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chain {
+    /// Its ID as the service uses it.
+    pub id: ChainId,
+    /// Its name: `Arbitrum`.
+    pub name: String,
+    /// At most five letters, for a narrow column: `ARB`.
+    pub short: String,
+    /// Other words that people write for it, in lower case.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    chain: Vec<Chain>,
+}
+
+static TABLE: LazyLock<Vec<Chain>> = LazyLock::new(|| {
+    // The asset is part of the program; a test holds that it can be read.
+    toml::from_str::<Table>(include_str!("../../assets/chains.toml")).map(|table| table.chain).unwrap_or_default()
+});
+
+/// All well-known chains, in the table's order.
+pub fn all() -> &'static [Chain] {
+    &TABLE
+}
+
+/// The well-known chain with this ID.
+pub fn find(id: &ChainId) -> Option<&'static Chain> {
+    TABLE.iter().find(|chain| chain.id == *id)
+}
+
+/// The well-known chain that people call so, by name, short name or alias, without case.
+pub fn named(text: &str) -> Option<&'static Chain> {
+    let text = text.trim().to_lowercase();
+    TABLE.iter().find(|chain| {
+        chain.name.to_lowercase() == text || chain.short.to_lowercase() == text || chain.aliases.contains(&text)
+    })
+}
+
+/// At most five letters for a narrow column: the table's short name, else the ID cut to fit.
+pub fn short_name(id: &ChainId) -> String {
+    find(id).map_or_else(|| id.as_str().chars().take(5).collect(), |chain| chain.short.clone())
+}
+
+/// Why a text can't be taken for a chain ID.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// No text at all.
+    #[error("it is empty; write the chain's ID as the service uses it, for example 42161")]
+    Empty,
+    /// A chain's name where its ID is needed.
+    #[error("`{text}` is a name; the service wants the chain's ID, here {id}")]
+    Name {
+        /// What was written.
+        text: String,
+        /// The ID of that chain.
+        id: ChainId,
+    },
+    /// Text that isn't in the table and doesn't look like an ID.
+    #[error("`{0}` is no chain ID that is known; IDs look like 42161 or osmosis-1 (--any-chain takes it as it is)")]
+    Unknown(String),
+    /// Text that no ID can contain.
+    #[error("`{0}` can't be a chain ID; IDs are letters, digits, `-`, `_` and `.`, at most 64 of them")]
+    Malformed(String),
+}
+
+/// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque, so numbers, IDs of the
+/// table and texts like `osmosis-1` pass; with `any` everything that can be an ID does.
+pub fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
+    let text = super::text::clean(text);
+    if text.is_empty() {
+        return Err(ChainError::Empty);
+    }
+    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    if text.len() > 64 || !text.chars().all(fits) {
+        return Err(match named(&text) {
+            Some(chain) => ChainError::Name { text, id: chain.id.clone() },
+            None => ChainError::Malformed(text),
+        });
+    }
+    let id = ChainId::new(text.clone());
+    let looks_like_an_id = text.bytes().all(|byte| byte.is_ascii_digit())
+        || text.rsplit_once('-').is_some_and(|(name, number)| {
+            !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    if any || looks_like_an_id || find(&id).is_some() {
+        return Ok(id);
+    }
+    match named(&text) {
+        Some(chain) => Err(ChainError::Name { text, id: chain.id.clone() }),
+        None => Err(ChainError::Unknown(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_can_be_read_and_has_no_doubles() {
+        let table: Table = toml::from_str(include_str!("../../assets/chains.toml")).unwrap();
+        assert!(table.chain.len() >= 20);
+        let ids: HashSet<_> = table.chain.iter().map(|chain| &chain.id).collect();
+        let shorts: HashSet<_> = table.chain.iter().map(|chain| &chain.short).collect();
+        assert_eq!((ids.len(), shorts.len()), (table.chain.len(), table.chain.len()));
+        assert!(table.chain.iter().all(|chain| chain.short.len() <= 5));
+    }
+
+    #[test]
+    fn ids_pass_and_names_are_told_their_id() {
+        for id in ["42161", "osmosis-1", "987654321"] {
+            assert_eq!(parse(id, false), Ok(ChainId::new(id)));
+        }
+        let wrong = parse("arbitrum", false).unwrap_err();
+        assert!(wrong.to_string().contains("42161"), "{wrong}");
+        let wrong = parse("Arbitrum One", false).unwrap_err();
+        assert!(wrong.to_string().contains("42161"), "{wrong}");
+    }
+
+    #[test]
+    fn other_words_are_refused_unless_asked_for() {
+        assert_eq!(parse("mooncoin", false), Err(ChainError::Unknown("mooncoin".into())));
+        assert_eq!(parse("mooncoin", true), Ok(ChainId::new("mooncoin")));
+        assert_eq!(parse(" ", true), Err(ChainError::Empty));
+        assert_eq!(parse("a b", true), Err(ChainError::Malformed("a b".into())));
+    }
+}

@@ -1,0 +1,137 @@
+//! The change feed's entries: everything that changed in the store, numbered (`DESIGN.md`, Words).
+//!
+//! The names are those of `watch --json` where there is one (`commands.md`, JSON). An entry says what happened; it must
+//! never be the only place where a fact is kept.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    alert::{Rule, Severity},
+    ids::RowId,
+};
+
+/// One entry of the change feed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Its number; grows by commit, never reused.
+    pub seq: i64,
+    /// When it happened.
+    pub at: DateTime<Utc>,
+    /// The profile.
+    pub profile: String,
+    /// The transaction, unless it is about the whole profile.
+    pub transaction: Option<RowId>,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    /// An answer came; whether it brought news is said by other entries.
+    Polled,
+    /// The router status became another.
+    StatusChanged {
+        /// The status before, as it came; `None` before the first answer.
+        previous: Option<String>,
+    },
+    /// A step was added to `routeStatus`, or became another.
+    StepAdded {
+        /// Its place, from 0.
+        index: usize,
+    },
+    /// No further polling is owed.
+    Settled,
+    /// An alert was raised.
+    AlertRaised {
+        /// The condition.
+        rule: Rule,
+        /// How grave it is.
+        severity: Severity,
+    },
+    /// An alert was cleared.
+    AlertCleared {
+        /// The condition.
+        rule: Rule,
+        /// How grave it was.
+        severity: Severity,
+    },
+    /// A request brought no news.
+    PollFailed {
+        /// Why.
+        error: String,
+    },
+    /// The service refuses the transaction's parameters; it is parked.
+    Rejected {
+        /// What the service said.
+        error: String,
+    },
+    /// The service says that we ask too often.
+    Throttled {
+        /// What it said.
+        error: String,
+    },
+    /// The service refuses the integrator ID.
+    Unauthorized {
+        /// What it said.
+        error: String,
+    },
+    /// The service can't be reached.
+    Unreachable {
+        /// Why.
+        error: String,
+    },
+    /// The service answers again.
+    Recovered,
+    /// A transaction is tracked from now on.
+    Imported,
+    /// A person asked to poll it now.
+    PollRequested,
+    /// What we were told of it changed.
+    Edited {
+        /// The fields that differ.
+        fields: Vec<String>,
+    },
+    /// A person stopped its polling.
+    Untracked,
+}
+
+impl What {
+    /// The event's name, as in `watch --json`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Polled => "polled",
+            Self::StatusChanged { .. } => "status_changed",
+            Self::StepAdded { .. } => "step_added",
+            Self::Settled => "settled",
+            Self::AlertRaised { .. } => "alert_raised",
+            Self::AlertCleared { .. } => "alert_cleared",
+            Self::PollFailed { .. } => "poll_failed",
+            Self::Rejected { .. } => "rejected",
+            Self::Throttled { .. } => "throttled",
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Recovered => "recovered",
+            Self::Imported => "imported",
+            Self::PollRequested => "poll_requested",
+            Self::Edited { .. } => "edited",
+            Self::Untracked => "untracked",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stored_form_carries_the_event_s_name() {
+        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let json = serde_json::to_value(&raised).unwrap();
+        assert_eq!(json, serde_json::json!({"event": "alert_raised", "rule": "overdue", "severity": "critical"}));
+        assert_eq!(json["event"], raised.name());
+        assert_eq!(serde_json::from_value::<What>(json).unwrap(), raised);
+    }
+}

@@ -1,0 +1,85 @@
+//! The deadline: when contacting support becomes right (`service.md` 3, `ongoing`; `DESIGN.md`, Words).
+//!
+//! It must never pretend: where the submission time or the estimate is unknown it says what stands in.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+/// The least time before support is contacted.
+pub const LEAST_WAIT: Duration = Duration::from_secs(15 * 60);
+/// The longest route estimate that is believed; what lies beyond is taken for a mistake and clamped.
+pub const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// When contacting support becomes right, and how that follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// Submitted, plus the wait.
+    pub at: DateTime<Utc>,
+    /// max(15 min, 2 × estimate).
+    pub wait: Duration,
+    /// The estimated route duration, if it is known.
+    pub estimate: Option<Duration>,
+    /// When the transaction was submitted, or first seen by us.
+    pub submitted: DateTime<Utc>,
+    /// Whether first seen stands in for an unknown submission time.
+    pub from_first_seen: bool,
+}
+
+impl Deadline {
+    /// The deadline of a transaction submitted at `submitted`, or first seen at `first_seen` if that isn't known.
+    pub fn new(submitted: Option<DateTime<Utc>>, first_seen: DateTime<Utc>, estimate: Option<Duration>) -> Self {
+        let wait = estimate.map_or(LEAST_WAIT, |estimate| LEAST_WAIT.max(estimate.min(LONGEST_ESTIMATE) * 2));
+        let start = submitted.unwrap_or(first_seen);
+        let at = TimeDelta::from_std(wait)
+            .ok()
+            .and_then(|wait| start.checked_add_signed(wait))
+            .unwrap_or(DateTime::<Utc>::MAX_UTC);
+        Self { at, wait, estimate, submitted: start, from_first_seen: submitted.is_none() }
+    }
+
+    /// How the wait follows, in words: `2 x est. 15m`, `15m, no estimate known`.
+    pub fn basis(&self) -> String {
+        use super::span::long;
+        match self.estimate {
+            None => format!("{}, no estimate known", long(self.wait)),
+            Some(estimate) if self.wait == LEAST_WAIT => {
+                format!("{}, the least; est. {}", long(self.wait), long(estimate))
+            }
+            Some(estimate) => format!("{} = 2 x est. {}", long(self.wait), long(estimate)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(estimate: Option<u64>) -> u64 {
+        Deadline::new(None, DateTime::UNIX_EPOCH, estimate.map(Duration::from_secs)).wait.as_secs()
+    }
+
+    #[test]
+    fn fifteen_minutes_or_twice_the_estimate_whichever_is_larger() {
+        assert_eq!(wait(None), 900);
+        assert_eq!(wait(Some(0)), 900);
+        assert_eq!(wait(Some(450)), 900);
+        assert_eq!(wait(Some(451)), 902);
+        assert_eq!(wait(Some(900)), 1_800);
+    }
+
+    #[test]
+    fn it_counts_from_submission_and_else_from_first_seen() {
+        let (submitted, seen) = (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH + TimeDelta::minutes(5));
+        assert_eq!(Deadline::new(Some(submitted), seen, None).at, submitted + TimeDelta::minutes(15));
+        let stand_in = Deadline::new(None, seen, None);
+        assert_eq!((stand_in.at, stand_in.from_first_seen), (seen + TimeDelta::minutes(15), true));
+    }
+
+    #[test]
+    fn absurd_estimates_and_times_stay_in_range() {
+        let huge = Deadline::new(Some(DateTime::<Utc>::MAX_UTC), DateTime::UNIX_EPOCH, Some(Duration::MAX));
+        assert_eq!(huge.at, DateTime::<Utc>::MAX_UTC);
+        assert_eq!(huge.wait, LONGEST_ESTIMATE * 2);
+    }
+}

@@ -1,0 +1,64 @@
+//! Transactions and answers for tests, one place to make them.
+//!
+//! Only tests may use it.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+
+use super::{
+    ids::{ChainId, RowId, TxHash},
+    observation::{Failure, Observation, Outcome},
+    record::StatusRecord,
+    status::RouterStatus,
+    transaction::{Learned, NewTransaction, Told, Tracking, Transaction},
+};
+
+/// What is told of the transaction number `number`: Arbitrum to Base, no estimate, no submission time.
+pub fn told(number: i64) -> Told {
+    Told {
+        transaction_id: TxHash::new(format!("0x{number:064x}")),
+        from_chain: ChainId::new("42161"),
+        to_chain: ChainId::new("8453"),
+        quote_id: format!("quote-{number}"),
+        request_id: None,
+        estimate: None,
+        submitted_at: None,
+        from_address: None,
+        ticket: None,
+    }
+}
+
+/// The same as a new transaction.
+pub fn new(number: i64) -> NewTransaction {
+    NewTransaction { told: told(number), labels: Vec::new(), note: None }
+}
+
+/// The same as a tracked one, first seen at the Unix epoch and never asked about.
+pub fn transaction(number: i64) -> Transaction {
+    Transaction {
+        id: RowId(number),
+        profile: "default".into(),
+        told: told(number),
+        labels: Vec::new(),
+        notes: Vec::new(),
+        first_seen_at: DateTime::UNIX_EPOCH,
+        tracking: Tracking::Active,
+        learned: Learned::default(),
+    }
+}
+
+/// An answer with this outcome, HTTP 200, no body.
+pub fn answer(outcome: Outcome) -> Observation {
+    Observation { outcome, http_status: Some(200), latency: Duration::from_millis(40), body: None }
+}
+
+/// A record that says nothing but its status.
+pub fn says(status: RouterStatus) -> Observation {
+    answer(Outcome::Record(Box::new(StatusRecord::bare(status))))
+}
+
+/// A failure.
+pub fn fails(failure: Failure) -> Observation {
+    answer(Outcome::Failed(failure))
+}

@@ -1,0 +1,106 @@
+//! Identifiers, as opaque text: chains, hashes, rows.
+//!
+//! Nothing here may assume a shape that `service.md` doesn't give; only EVM hashes compare without case (`DESIGN.md`, Words).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A chain's ID as the service uses it: `42161`, `osmosis-1` (`service.md` 2.5, 4.1).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChainId(String);
+
+impl ChainId {
+    /// An ID from clean text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The ID as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ChainId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// A transaction hash as it was given. Two hashes are the same when their [`key`](Self::key)s are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TxHash(String);
+
+impl TxHash {
+    /// A hash from clean text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The hash as it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What the hash is compared and stored by: EVM hashes in lower case with `0x`, others as they are.
+    pub fn key(&self) -> String {
+        let digits = self.0.strip_prefix("0x").or_else(|| self.0.strip_prefix("0X"));
+        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match digits {
+            Some(digits) if is_hex(digits) => format!("0x{}", digits.to_ascii_lowercase()),
+            None if self.0.len() == 64 && is_hex(&self.0) => format!("0x{}", self.0.to_ascii_lowercase()),
+            _ => self.0.clone(),
+        }
+    }
+
+    /// Head and tail with `ellipsis` between them, for a narrow column: `0x9f3c…e21b`. Short hashes stay whole.
+    pub fn short(&self, ellipsis: &str) -> String {
+        const HEAD: usize = 6;
+        const TAIL: usize = 4;
+        let length = self.0.chars().count();
+        if length <= HEAD + TAIL + 1 {
+            return self.0.clone();
+        }
+        let head: String = self.0.chars().take(HEAD).collect();
+        let tail: String = self.0.chars().skip(length - TAIL).collect();
+        format!("{head}{ellipsis}{tail}")
+    }
+}
+
+impl fmt::Display for TxHash {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// The store's number of a transaction; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evm_hashes_compare_without_case_and_prefix() {
+        let digits = "AB".repeat(32);
+        let plain = TxHash::new(digits.clone());
+        assert_eq!(plain.key(), TxHash::new(format!("0x{}", digits.to_lowercase())).key());
+        assert_eq!(TxHash::new("0XAbC").key(), "0xabc");
+    }
+
+    #[test]
+    fn other_hashes_keep_their_case() {
+        assert_ne!(TxHash::new("5UjQb").key(), TxHash::new("5ujqb").key());
+        assert_eq!(TxHash::new("0xnothex").key(), "0xnothex");
+    }
+
+    #[test]
+    fn short_form_keeps_head_and_tail() {
+        assert_eq!(TxHash::new("0x9f3c41aabbe21b").short("…"), "0x9f3c…e21b");
+        assert_eq!(TxHash::new("0x9f3c").short("…"), "0x9f3c");
+    }
+}

@@ -1,0 +1,20 @@
+//! Plain data and its rules: what a transaction is, what an answer means, what to say of it.
+//!
+//! Everything here is a pure function of its arguments. It knows no store, no network, no screen and no clock, and it
+//! imports no other room but `clock` for the type of a moment.
+
+pub mod advice;
+pub mod alert;
+pub mod chains;
+pub mod change;
+pub mod deadline;
+#[cfg(test)]
+pub mod fixtures;
+pub mod ids;
+pub mod observation;
+pub mod record;
+pub mod secret;
+pub mod span;
+pub mod status;
+pub mod text;
+pub mod transaction;

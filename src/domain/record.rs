@@ -1,0 +1,106 @@
+//! The status record, as far as it could be read (`service.md` 2.2 to 2.5).
+//!
+//! Every field may be absent; all text is clean. It must never hold a guess: what didn't come is `None` or empty.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+
+use super::{
+    chains,
+    ids::{ChainId, TxHash},
+    status::RouterStatus,
+};
+
+/// What a `GET /v2/status` answered with HTTP 200 said (`service.md` 2.2). The body itself is kept beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusRecord {
+    /// `routerTransactionStatus`.
+    pub status: RouterStatus,
+    /// `status`: as the bridge explorer words it; values not documented.
+    pub bridge_status: Option<String>,
+    /// `gasStatus`: empty when not applicable; values not documented.
+    pub gas_status: Option<String>,
+    /// `isGMPTransaction`: general message passing, or a plain bridge transfer.
+    pub is_gmp: Option<bool>,
+    /// `bridgeTransactionUrl`.
+    pub bridge_url: Option<String>,
+    /// `fromChain`.
+    pub from: ChainSide,
+    /// `toChain`.
+    pub to: ChainSide,
+    /// `routeStatus`, in the order of the response.
+    pub steps: Vec<Step>,
+    /// `timeSpent`: raw numbers by key. Neither unit nor keys but `total` are documented; the parts must not be added up.
+    pub time_spent: BTreeMap<String, Number>,
+    /// `error`, as one line of text. Its fields are not documented.
+    pub error: Option<String>,
+    /// `requestId`.
+    pub request_id: Option<String>,
+    /// What could not be read, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl StatusRecord {
+    /// A record that says nothing but its status.
+    pub fn bare(status: RouterStatus) -> Self {
+        Self {
+            status,
+            bridge_status: None,
+            gas_status: None,
+            is_gmp: None,
+            bridge_url: None,
+            from: ChainSide::default(),
+            to: ChainSide::default(),
+            steps: Vec::new(),
+            time_spent: BTreeMap::new(),
+            error: None,
+            request_id: None,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Whether `later` tells a person something that this record didn't: anything but the running times.
+    pub fn is_news(&self, later: &Self) -> bool {
+        let without_times = |record: &Self| Self { time_spent: BTreeMap::new(), ..record.clone() };
+        without_times(self) != without_times(later)
+    }
+}
+
+/// One end of the transfer: `fromChain`, `toChain` (`service.md` 2.3).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChainSide {
+    /// `chainData.chainId`, or `chainData.id`.
+    pub chain_id: Option<ChainId>,
+    /// `chainData.chainName`, or `networkName` where that one says more.
+    pub chain_name: Option<String>,
+    /// `transactionId`: the hash on this chain.
+    pub transaction_id: Option<TxHash>,
+    /// `blockNumber`.
+    pub block_number: Option<u64>,
+    /// `callEventStatus`: empty when none; values not documented.
+    pub call_event_status: Option<String>,
+    /// `transactionUrl`: the block explorer's page.
+    pub url: Option<String>,
+}
+
+/// One element of `routeStatus` (`service.md` 2.4).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// `chainId`: where the step ran.
+    pub chain_id: Option<ChainId>,
+    /// `txHash`.
+    pub transaction_id: Option<TxHash>,
+    /// `status`, for example `success`.
+    pub status: Option<String>,
+    /// `action`: `send` and `call` occur.
+    pub action: Option<String>,
+}
+
+/// A chain's name for people: what the service called it, else the shipped table's, else its ID.
+pub fn chain_name(side: Option<&ChainSide>, id: &ChainId) -> String {
+    side.and_then(|side| side.chain_name.clone())
+        .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
+        .unwrap_or_else(|| id.to_string())
+}

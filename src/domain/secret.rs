@@ -1,0 +1,113 @@
+//! The integrator ID as a value that can't be printed (`service.md` 5, `DESIGN.md`, Secrets).
+//!
+//! It must never reach a log, a file, a panic or a screen; only its last four characters and a fingerprint may.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// An integrator ID. `Debug` and `Display` show its last four characters.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IntegratorId(String);
+
+/// Why a text can't be an integrator ID. The text itself is never part of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecretError {
+    /// Nothing, or blanks only.
+    #[error("it is empty")]
+    Empty,
+    /// A character that no header can carry, or a blank inside.
+    #[error("it holds a blank, a line end or another character that a header can't carry")]
+    Character,
+    /// More than 256 characters.
+    #[error("it is longer than 256 characters")]
+    Long,
+}
+
+impl IntegratorId {
+    /// An ID from text that holds nothing else, but for a line end after it.
+    pub fn new(text: &str) -> Result<Self, SecretError> {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.trim().is_empty() {
+            return Err(SecretError::Empty);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(SecretError::Character);
+        }
+        if text.len() > 256 {
+            return Err(SecretError::Long);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The ID itself, for the request's header and nothing else.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What may be shown: the last four characters, `…7f3a`; of an ID under 12 characters nothing.
+    pub fn last4(&self) -> String {
+        let tail = self.0.len().checked_sub(4).filter(|start| *start >= 8).and_then(|start| self.0.get(start..));
+        format!("…{}", tail.unwrap_or(""))
+    }
+
+    /// A name for files that belong to this ID at this base URL, from which the ID can't be had back.
+    pub fn fingerprint(&self, base_url: &str) -> String {
+        let digest = Sha256::new().chain_update(base_url).chain_update([0]).chain_update(&self.0).finalize();
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// `text` with every occurrence of the ID replaced by what may be shown.
+    pub fn redact(&self, text: String) -> String {
+        if text.contains(&self.0) { text.replace(&self.0, &self.last4()) } else { text }
+    }
+}
+
+impl fmt::Debug for IntegratorId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "IntegratorId({})", self.last4())
+    }
+}
+
+impl fmt::Display for IntegratorId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.last4())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "canary-integrator-7f3a";
+
+    #[test]
+    fn an_id_prints_as_its_last_four_characters() {
+        let id = IntegratorId::new(CANARY).unwrap();
+        assert_eq!(format!("{id} {id:?} {id:#?}"), "…7f3a IntegratorId(…7f3a) IntegratorId(…7f3a)");
+        assert_eq!(IntegratorId::new("short").unwrap().to_string(), "…");
+        assert_eq!(id.redact(format!("a {CANARY} b")), "a …7f3a b");
+    }
+
+    #[test]
+    fn fingerprints_tell_ids_and_services_apart_and_keep_the_secret() {
+        let id = IntegratorId::new(CANARY).unwrap();
+        let other = IntegratorId::new("another-integrator-7f3a").unwrap();
+        assert_ne!(id.fingerprint("https://a.example"), other.fingerprint("https://a.example"));
+        assert_ne!(id.fingerprint("https://a.example"), id.fingerprint("https://b.example"));
+        assert_eq!(id.fingerprint("https://a.example").len(), 16);
+    }
+
+    #[test]
+    fn what_a_header_cannot_carry_is_refused_and_not_echoed() {
+        assert_eq!(IntegratorId::new(" \n"), Err(SecretError::Empty));
+        for wrong in ["se\ncret", "se\0cret", "se cret", "sécret"] {
+            let error = IntegratorId::new(wrong).unwrap_err();
+            assert_eq!(error, SecretError::Character);
+            assert!(!error.to_string().contains(wrong));
+        }
+        assert_eq!(IntegratorId::new(&"x".repeat(257)), Err(SecretError::Long));
+        assert_eq!(IntegratorId::new("fine\r\n").unwrap().expose(), "fine");
+    }
+}

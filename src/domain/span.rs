@@ -1,0 +1,129 @@
+//! Spans and moments as people and scripts write them: `38m`, `8m 02s`, `30m`, RFC 3339.
+//!
+//! It must never show a negative span: where a clock jumped, the span is zero.
+
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// The time from `earlier` to `later`; zero if `earlier` lies after it.
+pub fn between(earlier: DateTime<Utc>, later: DateTime<Utc>) -> Duration {
+    (later - earlier).to_std().unwrap_or_default()
+}
+
+/// One unit, for a narrow column: `12s`, `38m`, `7h`, `3d`.
+pub fn short(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds < MINUTE => format!("{seconds}s"),
+        seconds if seconds < HOUR => format!("{}m", seconds / MINUTE),
+        seconds if seconds < 2 * DAY => format!("{}h", seconds / HOUR),
+        seconds => format!("{}d", seconds / DAY),
+    }
+}
+
+/// Two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.
+pub fn long(span: Duration) -> String {
+    match span.as_secs() {
+        seconds if seconds < MINUTE => format!("{seconds}s"),
+        seconds if seconds < HOUR && seconds.is_multiple_of(MINUTE) => format!("{}m", seconds / MINUTE),
+        seconds if seconds < HOUR => format!("{}m {:02}s", seconds / MINUTE, seconds % MINUTE),
+        seconds if seconds < DAY => format!("{}h {:02}m", seconds / HOUR, seconds % HOUR / MINUTE),
+        seconds => format!("{}d {:02}h", seconds / DAY, seconds % DAY / HOUR),
+    }
+}
+
+/// Reads `DUR` of the command line: `90s`, `30m`, `2h`. The error says what was expected.
+pub fn parse(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration; write it as 90s, 30m or 2h");
+    let text = text.trim();
+    let unit = match text.chars().last() {
+        Some('s') => 1,
+        Some('m') => MINUTE,
+        Some('h') => HOUR,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
+    Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())
+}
+
+/// Reads `TIME` of the command line and the files: RFC 3339 or Unix seconds. The error says what was expected.
+pub fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
+    /// Unix seconds of the year 5138: what lies beyond was meant as milliseconds.
+    const LAST: i64 = 100_000_000_000;
+    let text = text.trim();
+    let wrong = || format!("`{text}` is not a time; write it as 2026-11-20T13:48:00Z or in Unix seconds");
+    match text.parse::<i64>() {
+        Ok(seconds) if (0..LAST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
+        Ok(seconds) if seconds >= LAST => {
+            Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
+        }
+        Ok(_) => Err(wrong()),
+        Err(_) => DateTime::parse_from_rfc3339(text).map(|time| time.to_utc()).map_err(|_| wrong()),
+    }
+}
+
+/// RFC 3339 in UTC with milliseconds, as in the JSON and the store.
+pub fn rfc3339(moment: DateTime<Utc>) -> String {
+    moment.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// A moment as people read it, `14:18 UTC+01:00`, with its date if that isn't today.
+pub fn clock_time(moment: DateTime<Utc>, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let (there, today) = (moment.with_timezone(&zone), now.with_timezone(&zone));
+    let date = if there.date_naive() == today.date_naive() { "" } else { "%Y-%m-%d " };
+    let suffix = if zone.local_minus_utc() == 0 { " UTC" } else { " UTC%:z" };
+    there.format(&format!("{date}%H:%M{suffix}")).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_read_well() {
+        let cases = [
+            (0, "0s", "0s"),
+            (59, "59s", "59s"),
+            (482, "8m", "8m 02s"),
+            (3_900, "1h", "1h 05m"),
+            (273_600, "3d", "3d 04h"),
+        ];
+        for (seconds, narrow, sentence) in cases {
+            let span = Duration::from_secs(seconds);
+            assert_eq!((short(span).as_str(), long(span).as_str()), (narrow, sentence));
+        }
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(parse("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse("2h"), Ok(Duration::from_secs(7_200)));
+        for wrong in ["", "s", "90", "-3s", "NaNs", "1e99h", "m5", "5µ"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_rfc3339_or_unix_seconds() {
+        let moment = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        assert_eq!(parse_time("1700000000"), Ok(moment));
+        assert_eq!(parse_time("2023-11-14T23:13:20+01:00"), Ok(moment));
+        assert!(parse_time("1700000000000").unwrap_err().contains("milliseconds"));
+        for wrong in ["", "yesterday", "-5", "2023-11-14"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_name_their_zone_and_another_day() {
+        let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let zone = FixedOffset::east_opt(3_600).unwrap();
+        assert_eq!(clock_time(now, now, zone), "23:13 UTC+01:00");
+        let later = now + Duration::from_secs(7_200);
+        assert_eq!(clock_time(later, now, FixedOffset::east_opt(0).unwrap()), "2023-11-15 00:13 UTC");
+    }
+}

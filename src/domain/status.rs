@@ -1,0 +1,108 @@
+//! The router status: six values that the service documents, and whatever else it may send (`service.md` 3).
+//!
+//! It must never turn a value that isn't documented into one that is, but for the one alias of `cases.md` (3).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// `routerTransactionStatus`, the simplified status of a transaction (`service.md` 3).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum RouterStatus {
+    /// Completed on all chains; the user received the intended funds.
+    Success,
+    /// Bridged routes: the gas price rose on the destination chain and execution is paused.
+    NeedsGas,
+    /// Nothing is wrong and nothing is to be done.
+    Ongoing,
+    /// The source side ran, the destination side reverted; the user holds the bridged token there.
+    PartialSuccess,
+    /// No on-chain record can be found yet.
+    NotFound,
+    /// Failed intents route: funds return on the source chain, in about 10 minutes.
+    Refund,
+    /// Anything else, as it came (cleaned). Empty if the field was missing or empty.
+    Unknown(String),
+}
+
+impl RouterStatus {
+    /// The six documented values.
+    pub const DOCUMENTED: [Self; 6] =
+        [Self::Success, Self::NeedsGas, Self::Ongoing, Self::PartialSuccess, Self::NotFound, Self::Refund];
+
+    /// The documented name, or `unknown`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::NeedsGas => "needs_gas",
+            Self::Ongoing => "ongoing",
+            Self::PartialSuccess => "partial_success",
+            Self::NotFound => "not_found",
+            Self::Refund => "refund",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The text that came.
+    pub fn raw(&self) -> &str {
+        match self {
+            Self::Unknown(text) => text,
+            documented => documented.name(),
+        }
+    }
+
+    /// Whether this status alone ends a transaction. A refund ends it only after it has been watched for a while.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Success | Self::PartialSuccess)
+    }
+
+    /// Whether time is the only thing that it waits for, so that the deadline applies.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self, Self::Ongoing | Self::NotFound)
+    }
+}
+
+impl From<String> for RouterStatus {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "refunded" => Self::Refund,
+            other => Self::DOCUMENTED.into_iter().find(|status| status.name() == other).unwrap_or(Self::Unknown(text)),
+        }
+    }
+}
+
+impl From<RouterStatus> for String {
+    fn from(status: RouterStatus) -> Self {
+        status.raw().to_owned()
+    }
+}
+
+impl fmt::Display for RouterStatus {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(text) if text.is_empty() => out.write_str("unknown"),
+            status => out.write_str(status.raw()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documented_values_survive_the_round_trip() {
+        for status in RouterStatus::DOCUMENTED {
+            assert_eq!(RouterStatus::from(String::from(status.clone())), status);
+        }
+    }
+
+    #[test]
+    fn anything_else_is_kept_as_it_came() {
+        for text in ["SUCCESS", "", "failed_on_destination"] {
+            assert_eq!(RouterStatus::from(text.to_owned()), RouterStatus::Unknown(text.to_owned()));
+        }
+        assert_eq!(RouterStatus::from("refunded".to_owned()), RouterStatus::Refund);
+    }
+}

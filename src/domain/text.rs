@@ -1,0 +1,124 @@
+//! The one sanitiser: all text from outside passes it at the door (`DESIGN.md`, Text from outside is hostile).
+//!
+//! What it returns is safe to put into a terminal cell, a file or a ticket. It must never fail and never guess.
+
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+/// The most characters that a field keeps.
+pub const FIELD_LIMIT: usize = 512;
+/// The most combining marks that a character keeps.
+const MARK_LIMIT: usize = 4;
+
+/// One line of clean text: no control, format, separator, private-use, unassigned or bidi characters, at most four
+/// combining marks a character and [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become one space, and
+/// blanks at the ends go. What was cut off at the limit is marked with a closing `…`.
+pub fn clean(raw: &str) -> String {
+    let mut kept = String::with_capacity(raw.len().min(FIELD_LIMIT));
+    let mut length = 0;
+    let mut marks = 0;
+    for character in raw.trim().chars() {
+        let replacement = match class(character) {
+            Class::Drop => continue,
+            Class::Mark if length == 0 || marks == MARK_LIMIT => continue,
+            Class::Mark => {
+                marks += 1;
+                character
+            }
+            Class::Blank if kept.ends_with(' ') || kept.is_empty() => continue,
+            Class::Blank => ' ',
+            Class::Keep => character,
+        };
+        if class(character) != Class::Mark {
+            marks = 0;
+        }
+        if length == FIELD_LIMIT - 1 {
+            kept.push('…');
+            break;
+        }
+        kept.push(replacement);
+        length += 1;
+    }
+    kept.truncate(kept.trim_end().len());
+    kept
+}
+
+/// [`clean`], with nothing left as `None`.
+pub fn clean_or_none(raw: &str) -> Option<String> {
+    Some(clean(raw)).filter(|text| !text.is_empty())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Keep,
+    Blank,
+    Mark,
+    Drop,
+}
+
+fn class(character: char) -> Class {
+    use GeneralCategory as Category;
+    if character.is_ascii_graphic() {
+        return Class::Keep;
+    }
+    match character {
+        '\t' | '\n' | '\r' => return Class::Blank,
+        // Letters by category, invisible on screen.
+        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => return Class::Drop,
+        _ => {}
+    }
+    match character.general_category() {
+        Category::SpaceSeparator | Category::LineSeparator | Category::ParagraphSeparator => Class::Blank,
+        Category::NonspacingMark | Category::SpacingMark | Category::EnclosingMark => Class::Mark,
+        Category::Control | Category::Format | Category::PrivateUse | Category::Surrogate | Category::Unassigned => {
+            Class::Drop
+        }
+        _ => Class::Keep,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn escape_sequences_lose_their_teeth() {
+        assert_eq!(clean("\u{1b}]52;c;aGk=\u{7}ok"), "]52;c;aGk=ok");
+        assert_eq!(clean("a\u{9b}31mb"), "a31mb");
+    }
+
+    #[test]
+    fn bidi_zero_width_and_private_use_go() {
+        assert_eq!(clean("pay\u{202e}lap\u{200b}\u{2066}\u{e000}x"), "paylapx");
+    }
+
+    #[test]
+    fn blanks_become_one_space() {
+        assert_eq!(clean("  two\r\n\twords\u{2028}here\u{a0}"), "two words here");
+    }
+
+    #[test]
+    fn at_most_four_marks_a_character() {
+        let zalgo = format!("z{}a", "\u{301}".repeat(40));
+        assert_eq!(clean(&zalgo), format!("z{}a", "\u{301}".repeat(4)));
+    }
+
+    #[test]
+    fn long_text_is_cut_and_says_so() {
+        let cut = clean(&"x".repeat(1_000_000));
+        assert_eq!(cut.chars().count(), FIELD_LIMIT);
+        assert!(cut.ends_with('…'));
+        assert_eq!(clean(&"x".repeat(FIELD_LIMIT - 1)), "x".repeat(FIELD_LIMIT - 1));
+    }
+
+    proptest! {
+        #[test]
+        fn clean_text_is_bounded_inert_and_stays_as_it_is(raw in any::<String>()) {
+            let once = clean(&raw);
+            prop_assert!(once.chars().count() <= FIELD_LIMIT);
+            prop_assert!(once.chars().all(|character| !character.is_control()));
+            prop_assert_eq!(clean(&once), once.clone());
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! A tracked transaction: what we were told of it, what we learned of it, and how an observation changes that.
+//!
+//! [`Transaction::apply`] is the only way in for what the service says. It must never lose the last real state for an
+//! answer that says less.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    change::What,
+    deadline::Deadline,
+    ids::{ChainId, RowId, TxHash},
+    observation::{Failure, Observation, Outcome},
+    record::{StatusRecord, chain_name},
+    span,
+    status::RouterStatus,
+};
+
+/// How long a refund is watched after it was first seen, until it counts as settled.
+pub const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
+
+/// What we were told of a transaction when it was added; the first four are what the service requires (`service.md` 4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Hash of the transaction submitted on the source chain.
+    pub transaction_id: TxHash,
+    /// Source chain.
+    pub from_chain: ChainId,
+    /// Destination chain.
+    pub to_chain: ChainId,
+    /// `route.quoteId`.
+    pub quote_id: String,
+    /// Legacy request ID.
+    pub request_id: Option<String>,
+    /// `estimatedRouteDuration`.
+    pub estimate: Option<Duration>,
+    /// When it was submitted.
+    pub submitted_at: Option<DateTime<Utc>>,
+    /// Who is paid a refund (`service.md` 3).
+    pub from_address: Option<String>,
+    /// The ticket it belongs to.
+    pub ticket: Option<String>,
+}
+
+/// A transaction to be tracked, as an import or a person gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTransaction {
+    /// What is told of it.
+    pub told: Told,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// A note.
+    pub note: Option<String>,
+}
+
+/// Whether it is polled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Tracking {
+    /// Polled until it is settled.
+    #[default]
+    Active,
+    /// The service refused its parameters, for this reason; not polled until it is edited or a person asks.
+    Parked(String),
+    /// A person stopped it.
+    Untracked,
+}
+
+/// What we learned from the service.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Learned {
+    /// The router status; `None` before the first answer.
+    pub status: Option<RouterStatus>,
+    /// When this status was first seen.
+    pub status_since: Option<DateTime<Utc>>,
+    /// The last record; it stays when a later answer says less.
+    pub record: Option<StatusRecord>,
+    /// What the service said with its last "not found".
+    pub message: Option<String>,
+    /// The last answer that was a record or a "not found".
+    pub last_checked_at: Option<DateTime<Utc>>,
+    /// The last answer that brought news.
+    pub last_changed_at: Option<DateTime<Utc>>,
+    /// When it settled.
+    pub settled_at: Option<DateTime<Utc>>,
+    /// Requests spent on it.
+    pub polls: u64,
+    /// Failures in a row.
+    pub failures: u32,
+    /// When the first of these failures came.
+    pub failing_since: Option<DateTime<Utc>>,
+    /// The last failure, until an answer comes.
+    pub last_error: Option<String>,
+    /// An answer that contradicts what was settled, or the transaction itself.
+    pub conflict: Option<String>,
+}
+
+/// A tracked transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transaction {
+    /// The store's number.
+    pub id: RowId,
+    /// The profile that it is polled with.
+    pub profile: String,
+    /// What we were told.
+    pub told: Told,
+    /// Labels, sorted.
+    pub labels: Vec<String>,
+    /// Notes, the oldest first.
+    pub notes: Vec<String>,
+    /// When we first heard of it.
+    pub first_seen_at: DateTime<Utc>,
+    /// Whether it is polled.
+    pub tracking: Tracking,
+    /// What we learned.
+    pub learned: Learned,
+}
+
+impl Transaction {
+    /// Whether no further polling is owed.
+    pub fn is_settled(&self) -> bool {
+        self.learned.settled_at.is_some()
+    }
+
+    /// Whether it is to be polled.
+    pub fn wants_polling(&self) -> bool {
+        !self.is_settled() && self.tracking == Tracking::Active
+    }
+
+    /// When contacting support becomes right.
+    pub fn deadline(&self) -> Deadline {
+        Deadline::new(self.told.submitted_at, self.first_seen_at, self.told.estimate)
+    }
+
+    /// Whether it waits for time alone, so that its deadline counts: ongoing, not found, or not answered yet.
+    pub fn is_waiting(&self) -> bool {
+        !self.is_settled() && self.learned.status.as_ref().is_none_or(RouterStatus::is_waiting)
+    }
+
+    /// Whether it is overdue: ongoing or not found, and so said by an answer that came after the deadline.
+    pub fn is_overdue(&self) -> bool {
+        let waiting = self.learned.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();
+        waiting && self.learned.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
+    }
+
+    /// The time since submission, until now or until it settled.
+    pub fn age(&self, now: DateTime<Utc>) -> Duration {
+        span::between(self.deadline().submitted, self.learned.settled_at.unwrap_or(now))
+    }
+
+    /// The time since it entered its present status.
+    pub fn status_age(&self, now: DateTime<Utc>) -> Duration {
+        self.learned.status_since.map_or(Duration::ZERO, |since| span::between(since, now))
+    }
+
+    /// The source chain's name for people.
+    pub fn from_name(&self) -> String {
+        chain_name(self.learned.record.as_ref().map(|record| &record.from), &self.told.from_chain)
+    }
+
+    /// The destination chain's name for people. A record may carry an intermediate hop as its destination, so its name
+    /// counts only if it names the chain that we were told.
+    pub fn to_name(&self) -> String {
+        let side = self.learned.record.as_ref().map(|record| &record.to);
+        let same = side.filter(|side| side.chain_id.as_ref() == Some(&self.told.to_chain));
+        chain_name(same, &self.told.to_chain)
+    }
+
+    /// The request ID: what we were told, else what the service said.
+    pub fn request_id(&self) -> Option<&str> {
+        let learned = || self.learned.record.as_ref().and_then(|record| record.request_id.as_deref());
+        self.told.request_id.as_deref().or_else(learned)
+    }
+
+    /// Takes in what one request told us at `at`, and returns what changed. Whether alerts follow is not decided here.
+    pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<What> {
+        self.learned.polls += 1;
+        match &observation.outcome {
+            Outcome::Record(record) => self.apply_record(record, at),
+            Outcome::NotFound(message) => {
+                self.learned.message = message.clone();
+                self.apply_status(&RouterStatus::NotFound, at)
+            }
+            Outcome::Failed(failure) => self.apply_failure(failure, at),
+        }
+    }
+
+    fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
+        self.learned.message = None;
+        let mut changes = self.apply_status(&record.status, at);
+        if self.learned.conflict.is_some() {
+            return changes;
+        }
+        let before = self.learned.record.replace(record.clone());
+        let old_steps = before.as_ref().map_or(&[][..], |before| &before.steps);
+        let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(What::StepAdded { index });
+        changes.extend(record.steps.iter().enumerate().filter_map(differs));
+        if before.is_none_or(|before| before.is_news(record)) {
+            self.learned.last_changed_at = Some(at);
+        }
+        changes
+    }
+
+    /// A clean answer: what was wrong with earlier ones is over.
+    fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<What> {
+        let learned = &mut self.learned;
+        learned.last_checked_at = Some(at);
+        (learned.failures, learned.failing_since, learned.last_error) = (0, None, None);
+        if let Tracking::Parked(_) = self.tracking {
+            self.tracking = Tracking::Active;
+        }
+        if learned.settled_at.is_some() && learned.status.as_ref() != Some(status) {
+            let settled = learned.status.as_ref().map_or("", RouterStatus::raw);
+            learned.conflict = Some(format!("settled as {settled}, and now the service says {status}"));
+            return vec![What::Polled];
+        }
+        learned.conflict = None;
+        let mut changes = vec![What::Polled];
+        if learned.status.as_ref() != Some(status) {
+            let previous = learned.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
+            (learned.status_since, learned.last_changed_at) = (Some(at), Some(at));
+            changes.push(What::StatusChanged { previous });
+        }
+        let refund_watched = *status == RouterStatus::Refund
+            && learned.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
+        if learned.settled_at.is_none() && (status.is_final() || refund_watched) {
+            learned.settled_at = Some(at);
+            changes.push(What::Settled);
+        }
+        changes
+    }
+
+    fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<What> {
+        let error = failure.line();
+        self.learned.last_error = Some(error.clone());
+        match failure {
+            // The whole ID is meant, not this transaction: the poller's health says so once.
+            Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![What::Polled],
+            Failure::Rejected(_) => {
+                if !self.is_settled() && self.tracking != Tracking::Untracked {
+                    self.tracking = Tracking::Parked(error.clone());
+                }
+                return vec![What::Polled, What::Rejected { error }];
+            }
+            Failure::OtherTransaction(_) => self.learned.conflict = Some(error.clone()),
+            _ => {}
+        }
+        self.learned.failures += 1;
+        self.learned.failing_since.get_or_insert(at);
+        vec![What::Polled, What::PollFailed { error }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::{
+        super::{
+            fixtures::{answer, fails, says},
+            record::Step,
+        },
+        *,
+    };
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn transaction() -> Transaction {
+        super::super::fixtures::transaction(1)
+    }
+
+    #[test]
+    fn a_transaction_goes_its_way_and_settles() {
+        let mut tx = transaction();
+        assert_eq!(
+            tx.apply(&answer(Outcome::NotFound(None)), at(5)),
+            [What::Polled, What::StatusChanged { previous: None }]
+        );
+        tx.apply(&says(RouterStatus::Ongoing), at(10));
+        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(15)), [What::Polled]);
+        let last = tx.apply(&says(RouterStatus::Success), at(60));
+        assert_eq!(last, [What::Polled, What::StatusChanged { previous: Some("ongoing".into()) }, What::Settled]);
+        assert_eq!((tx.is_settled(), tx.learned.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_refund_settles_after_it_was_watched() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Refund), at(100));
+        tx.apply(&says(RouterStatus::Refund), at(100 + 1_799));
+        assert!(!tx.is_settled());
+        assert!(tx.apply(&says(RouterStatus::Refund), at(100 + 1_800)).contains(&What::Settled));
+    }
+
+    #[test]
+    fn new_and_changed_steps_are_news_and_running_times_are_not() {
+        let mut tx = transaction();
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.steps.push(Step { action: Some("send".into()), ..Step::default() });
+        let step = |record: &StatusRecord| answer(Outcome::Record(Box::new(record.clone())));
+        assert!(tx.apply(&step(&record), at(1)).contains(&What::StepAdded { index: 0 }));
+        record.time_spent.insert("total".into(), 7.into());
+        assert_eq!(tx.apply(&step(&record), at(2)), [What::Polled]);
+        assert_eq!(tx.learned.last_changed_at, Some(at(1)));
+        record.steps[0].status = Some("success".into());
+        assert_eq!(tx.apply(&step(&record), at(3)), [What::Polled, What::StepAdded { index: 0 }]);
+        assert_eq!(tx.learned.last_changed_at, Some(at(3)));
+    }
+
+    #[test]
+    fn a_settled_status_is_not_lost_when_the_service_goes_back() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Success), at(1));
+        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(2)), [What::Polled]);
+        assert_eq!(tx.learned.status, Some(RouterStatus::Success));
+        assert!(tx.learned.conflict.as_deref().unwrap().contains("ongoing"));
+        tx.apply(&says(RouterStatus::Success), at(3));
+        assert_eq!(tx.learned.conflict, None);
+    }
+
+    #[test]
+    fn failures_keep_the_last_state_and_are_counted() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Ongoing), at(1));
+        for second in 2..5 {
+            tx.apply(&fails(Failure::Transport("connection refused".into())), at(second));
+        }
+        assert_eq!((tx.learned.failures, tx.learned.failing_since), (3, Some(at(2))));
+        assert_eq!((&tx.learned.status, tx.learned.last_checked_at), (&Some(RouterStatus::Ongoing), Some(at(1))));
+        tx.apply(&says(RouterStatus::Ongoing), at(6));
+        assert_eq!((tx.learned.failures, &tx.learned.last_error), (0, &None));
+    }
+
+    #[test]
+    fn what_concerns_the_id_is_not_held_against_the_transaction() {
+        let mut tx = transaction();
+        tx.apply(&fails(Failure::Throttled { retry_after: None }), at(1));
+        tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
+        assert_eq!((tx.learned.failures, tx.wants_polling()), (0, true));
+    }
+
+    #[test]
+    fn a_rejected_transaction_parks_until_it_is_answered() {
+        let mut tx = transaction();
+        tx.apply(&fails(Failure::Rejected("quoteId is missing".into())), at(1));
+        assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
+        assert!(!tx.wants_polling());
+        tx.apply(&says(RouterStatus::Ongoing), at(2));
+        assert!(tx.wants_polling());
+    }
+
+    #[test]
+    fn overdue_needs_an_answer_from_after_the_deadline() {
+        let mut tx = transaction();
+        tx.apply(&says(RouterStatus::Ongoing), at(899));
+        assert!(!tx.is_overdue());
+        tx.apply(&fails(Failure::Transport("reset".into())), at(950));
+        assert!(!tx.is_overdue());
+        tx.apply(&says(RouterStatus::Ongoing), at(960));
+        assert!(tx.is_overdue());
+        tx.apply(&says(RouterStatus::NeedsGas), at(970));
+        assert!(!tx.is_overdue());
+    }
+}

@@ -1,0 +1,25 @@
+//! hoptop: top for cross-chain hops.
+//!
+//! A poller that respects the budget of an integrator ID asks one status endpoint about many transactions and writes
+//! what it hears into a SQLite store; a terminal dashboard and a command line read the store and say which of the
+//! transactions need attention, why, and what to do.
+//!
+//! ```text
+//!          cli                                tui  model ← update → effects, view
+//!           │ commands                         │ commands        ▲ change feed
+//!           ▼                                  ▼                 │
+//!   ┌──────────────────────── store (SQLite, WAL) ───────────────┴──┐
+//!   └──────────▲──────────────────────────────────────────┬─────────┘
+//!              │ observations                             │ change feed
+//!   ┌──────────┴───────────── poller (tokio) ─────────────▼─────────┐
+//!   │  schedule: which transaction next?  budget: when may I send?  │   both pure: no I/O, no clock
+//!   └──────────┬──────────────────────────────────────────▲─────────┘
+//!              └────────────► api (reqwest) ──────────────┘ ──► the service, or sim
+//! ```
+//!
+//! Who may import whom (held by `tests/architecture.rs`): `clock` and `domain` know nobody; `schedule`, `budget`,
+//! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
+//! `tui` and `cli` know the poller; `main` knows `cli`.
+
+pub mod clock;
+pub mod domain;
