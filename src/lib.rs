@@ -23,3 +23,4 @@
 
 pub mod clock;
 pub mod domain;
+pub mod store;

@@ -1,0 +1,93 @@
+//! The change feed: appended with each write, read by number.
+//!
+//! Entries that bring no news are dropped in time; who has read less than that is told to load anew, never left unaware.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, Row, params};
+
+use super::{columns, error::StoreError};
+use crate::domain::{
+    change::{Change, What},
+    ids::RowId,
+};
+
+/// How many entries without news are kept before the older half goes.
+const POLLED_KEPT: i64 = 20_000;
+
+/// What a reader that knows the feed up to some number gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Feed {
+    /// What came after it, in order.
+    Changes(Vec<Change>),
+    /// Some of it was dropped: load anew, and go on from this number.
+    Behind(i64),
+}
+
+/// When something happened, and to what.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub(super) at: DateTime<Utc>,
+    pub(super) profile: &'a str,
+    pub(super) transaction: Option<RowId>,
+}
+
+pub(super) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
+    let json = serde_json::to_string(what).map_err(|error| columns::unreadable(0, error))?;
+    db.prepare_cached("INSERT INTO changes (at, profile, transaction_row, event, what) VALUES (?, ?, ?, ?, ?)")?
+        .execute(params![
+            columns::moment(entry.at),
+            entry.profile,
+            entry.transaction.map(|row| row.0),
+            what.name(),
+            json
+        ])?;
+    let seq = db.last_insert_rowid();
+    if seq % POLLED_KEPT == 0 {
+        prune(db, seq - POLLED_KEPT)?;
+    }
+    Ok(())
+}
+
+fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
+    db.execute("DELETE FROM changes WHERE event = 'polled' AND seq <= ?", [floor])?;
+    db.execute("UPDATE feed SET floor = ?", [floor])?;
+    Ok(())
+}
+
+/// The number of the last entry; 0 if there is none.
+pub(super) fn last(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.prepare_cached("SELECT ifnull(max(seq), 0) FROM changes")?.query_row([], |row| row.get(0))?)
+}
+
+pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+    let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
+    if seq < floor {
+        return Ok(Feed::Behind(last(db)?));
+    }
+    let mut statement = db.prepare_cached(
+        "SELECT seq, at, profile, transaction_row, what FROM changes WHERE seq > ? ORDER BY seq LIMIT ?",
+    )?;
+    let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
+    Ok(Feed::Changes(rows.collect::<Result<_, _>>()?))
+}
+
+/// What brought news of one transaction, the oldest first.
+pub(super) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT seq, at, profile, transaction_row, what FROM changes
+         WHERE transaction_row = ? AND event <> 'polled' ORDER BY seq",
+    )?;
+    let rows = statement.query_map([transaction.0], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Change> {
+    let what: String = row.get(4)?;
+    Ok(Change {
+        seq: row.get(0)?,
+        at: columns::moment_from(row.get(1)?),
+        profile: row.get(2)?,
+        transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
+        what: serde_json::from_str(&what).map_err(|error| columns::unreadable(4, error))?,
+    })
+}

@@ -1,0 +1,30 @@
+//! The schema's history: append-only SQL files, each applied in one transaction, counted by `user_version`.
+//!
+//! A migration that has landed is never edited, so that every store out there goes the same way.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::error::StoreError;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../assets/migrations/0001_first.sql")];
+
+/// The schema that this hoptop knows.
+pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
+
+/// Brings the store to [`LATEST`]. Killed at any step it is at the schema before or after that step.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let fault = |source| StoreError::Open { path: path.to_owned(), source };
+    loop {
+        // The version is read under the lock: another process may be migrating too.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
+        let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)?;
+        let Some(step) = usize::try_from(version).ok().and_then(|step| MIGRATIONS.get(step)) else {
+            return Ok(());
+        };
+        transaction.execute_batch(step).map_err(fault)?;
+        transaction.pragma_update(None, "user_version", version + 1).map_err(fault)?;
+        transaction.commit().map_err(fault)?;
+    }
+}

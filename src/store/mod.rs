@@ -1,0 +1,139 @@
+//! The SQLite store: the only channel between the poller and what shows or prints, and the only user of rusqlite.
+//!
+//! [`Store`] takes writes (one writer thread, a transaction per batch), [`Reader`] reads, and the change feed says what
+//! changed. It keeps what it is given; it must never decide what an answer means or when to poll.
+
+mod alerts;
+mod changes;
+mod columns;
+mod connection;
+mod error;
+mod import;
+mod migrate;
+mod observations;
+mod pollers;
+mod reader;
+mod transactions;
+mod watcher;
+mod writer;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+pub use self::{
+    changes::Feed,
+    error::StoreError,
+    import::ImportReport,
+    observations::StoredObservation,
+    pollers::PollerReport,
+    reader::{HistoryLine, Lookup, Reader},
+    transactions::Judge,
+    writer::Receipt,
+};
+use self::{watcher::Watcher, writer::Writer};
+use crate::domain::{
+    alert::AlertStep, change::What, ids::RowId, observation::Observation, transaction::NewTransaction,
+};
+
+/// A handle to one store. Cheap to clone; the last one to go waits for the writes that were begun.
+#[derive(Clone)]
+pub struct Store {
+    path: Arc<PathBuf>,
+    writer: Arc<Writer>,
+    watcher: Arc<Watcher>,
+}
+
+/// One answer, to be kept.
+pub struct Seen {
+    /// The transaction that was asked about.
+    pub transaction: RowId,
+    /// What the request told us.
+    pub observation: Observation,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Something that concerns a whole profile: what happened, and what it does to the profile's alerts.
+pub struct ProfileEvent {
+    /// The profile.
+    pub profile: String,
+    /// When.
+    pub at: DateTime<Utc>,
+    /// For the feed.
+    pub what: What,
+    /// For the alerts.
+    pub alerts: Vec<AlertStep>,
+}
+
+impl Store {
+    /// Opens the store at `path`, and makes it with its folder if it isn't there.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = connection::open_for_writing(path)?;
+        let watcher = Arc::new(Watcher::new(path.to_owned()));
+        let signal = Arc::clone(&watcher);
+        let writer = Writer::spawn(connection, path.to_owned(), move || signal.notify())?;
+        Ok(Self { path: Arc::new(path.to_owned()), writer: Arc::new(writer), watcher })
+    }
+
+    /// A connection for reading, for one thread.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::open(&self.path)
+    }
+
+    /// Where the store is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Wakes whoever waits on it after each commit: of this process at once, of others within 250 ms. It carries no
+    /// news itself; read the feed.
+    pub fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.watcher.subscribe()
+    }
+
+    /// Tracks the transactions of a batch, all or none; what is known already is updated where it differs.
+    pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| import::import(db, &profile, &batch, at))
+    }
+
+    /// Keeps an answer: the observation, what it changes in the transaction, and what `judge` makes of that.
+    pub fn observe(&self, seen: Seen, judge: Judge) -> Receipt<()> {
+        self.writer.submit(move |db| transactions::observe(db, &seen, judge))
+    }
+
+    /// Keeps what concerns a whole profile.
+    pub fn profile_event(&self, event: ProfileEvent) -> Receipt<()> {
+        self.writer.submit(move |db| {
+            changes::append(
+                db,
+                &changes::Entry { at: event.at, profile: &event.profile, transaction: None },
+                &event.what,
+            )?;
+            alerts::carry_out(
+                db,
+                &event.alerts,
+                &changes::Entry { at: event.at, profile: &event.profile, transaction: None },
+            )
+        })
+    }
+
+    /// Asks whoever polls to poll these now.
+    pub fn request_poll(&self, transactions: Vec<RowId>, at: DateTime<Utc>) -> Receipt<()> {
+        self.writer.submit(move |db| transactions::request_poll(db, &transactions, at))
+    }
+
+    /// Keeps what a poller says of itself.
+    pub fn report(&self, profile: &str, report: PollerReport) -> Receipt<()> {
+        let profile = profile.to_owned();
+        self.writer.submit(move |db| pollers::write(db, &profile, &report))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! What each profile's poller last said of itself, for whoever shows it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::{columns, error::StoreError};
+
+/// The state of a profile's polling, written at most once a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PollerReport {
+    /// When it was written.
+    #[serde(skip)]
+    pub at: DateTime<Utc>,
+    /// What may be shown of the integrator ID: `…7f3a`.
+    pub id: String,
+    /// The limit of the ID, in requests per second.
+    pub rps: f64,
+    /// Requests per second over the last ten seconds.
+    pub used: f64,
+    /// Requests since the poller started.
+    pub requests: u64,
+    /// How many of these were answered with 429.
+    pub throttled: u64,
+    /// Transactions that are being polled.
+    pub unsettled: u64,
+    /// In a word: `live`, `resting`, `unreachable`, `unauthorized`, `stopped`.
+    pub health: String,
+    /// Until when nothing is sent, if so.
+    pub resting_until: Option<DateTime<Utc>>,
+    /// The last failure of a request, with the words that say what to do.
+    pub last_error: Option<String>,
+}
+
+pub(super) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {
+    let state = serde_json::to_string(report).map_err(|error| columns::unreadable(0, error))?;
+    db.prepare_cached(
+        "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)
+         ON CONFLICT (profile) DO UPDATE SET at = ?2, state = ?3",
+    )?
+    .execute(params![profile, columns::moment(report.at), state])?;
+    Ok(())
+}
+
+pub(super) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>, StoreError> {
+    let row = db
+        .prepare_cached("SELECT at, state FROM pollers WHERE profile = ?")?
+        .query_row([profile], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    row.map(|(at, state)| {
+        let report: PollerReport = serde_json::from_str(&state).map_err(|error| columns::unreadable(1, error))?;
+        Ok(PollerReport { at: columns::moment_from(at), ..report })
+    })
+    .transpose()
+}

@@ -1,0 +1,156 @@
+//! Reading the store: transactions, alerts, history, the feed. One reader belongs to one thread.
+//!
+//! It must never write, so that showing something can't change it.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::{
+    alerts,
+    changes::{self, Feed},
+    connection,
+    error::StoreError,
+    observations::{self, StoredObservation},
+    pollers::{self, PollerReport},
+    transactions,
+};
+use crate::domain::{
+    alert::Alert,
+    change::Change,
+    ids::{RowId, TxHash},
+    text,
+    transaction::Transaction,
+};
+
+/// A connection for reading.
+pub struct Reader {
+    connection: Connection,
+}
+
+/// What a hash, a part of one or a URL that contains one leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lookup {
+    /// Nothing that is tracked.
+    None,
+    /// One transaction.
+    One(Box<Transaction>),
+    /// Several; these hashes, at most ten.
+    Many(Vec<TxHash>),
+}
+
+/// One line of a transaction's history.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HistoryLine {
+    /// Something changed.
+    Change(Change),
+    /// An answer, or several equal ones in a row.
+    Observation(StoredObservation),
+}
+
+impl HistoryLine {
+    /// When it happened; of several equal answers the first.
+    pub fn at(&self) -> DateTime<Utc> {
+        match self {
+            Self::Change(change) => change.at,
+            Self::Observation(observation) => observation.first_at,
+        }
+    }
+}
+
+impl Reader {
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: connection::open_for_reading(path)? })
+    }
+
+    /// Everything that is tracked, what stands as an alert, and the feed's number that this is true for.
+    pub fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64), StoreError> {
+        // One snapshot for all three, or a change between them would be missed.
+        let snapshot = self.connection.unchecked_transaction()?;
+        let loaded = (transactions::all(&snapshot)?, alerts::standing(&snapshot)?, changes::last(&snapshot)?);
+        snapshot.finish()?;
+        Ok(loaded)
+    }
+
+    /// One transaction.
+    pub fn transaction(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
+        transactions::by_row(&self.connection, row)
+    }
+
+    /// Everything that stands as an alert, the oldest first.
+    pub fn alerts(&self) -> Result<Vec<Alert>, StoreError> {
+        alerts::standing(&self.connection)
+    }
+
+    /// What came after the feed's entry `seq`, at most `limit` entries.
+    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+        changes::after(&self.connection, seq, limit)
+    }
+
+    /// The number of the feed's last entry.
+    pub fn last_change(&self) -> Result<i64, StoreError> {
+        changes::last(&self.connection)
+    }
+
+    /// What a profile's poller last said of itself.
+    pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
+        pollers::read(&self.connection, profile)
+    }
+
+    /// What happened to a transaction, the oldest first; bodies are left out.
+    pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>, StoreError> {
+        let changes = changes::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Change);
+        let answers = observations::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Observation);
+        let mut lines: Vec<_> = answers.chain(changes).collect();
+        lines.sort_by_key(HistoryLine::at);
+        Ok(lines)
+    }
+
+    /// The last answer about a transaction that had a body.
+    pub fn last_body(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
+        observations::last_with_body(&self.connection, row)
+    }
+
+    /// Finds `TX` of the command line: a hash, any unique part of six or more characters of it, or a URL with one in it.
+    pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
+        let text = text::clean(text);
+        let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;
+        if !exact.is_empty() {
+            return Ok(Lookup::from(exact));
+        }
+        let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
+        for part in parts.clone() {
+            let found = self.select("transaction_key = ?1", &TxHash::new(part).key())?;
+            if !found.is_empty() {
+                return Ok(Lookup::from(found));
+            }
+        }
+        let is_url = text.contains("://");
+        if is_url || text.chars().count() < 6 {
+            return Ok(Lookup::None);
+        }
+        let part = text.to_lowercase();
+        Ok(Lookup::from(self.select("instr(lower(transaction_id), ?1) > 0", &part)?))
+    }
+
+    fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>, StoreError> {
+        let sql = format!("{} WHERE {condition} ORDER BY id LIMIT 10", transactions::SELECT);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([text], transactions::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl From<Vec<Transaction>> for Lookup {
+    fn from(mut found: Vec<Transaction>) -> Self {
+        match (found.len(), found.pop()) {
+            (1, Some(one)) => Self::One(Box::new(one)),
+            (_, Some(last)) => {
+                found.push(last);
+                Self::Many(found.into_iter().map(|found| found.told.transaction_id).collect())
+            }
+            (_, None) => Self::None,
+        }
+    }
+}
