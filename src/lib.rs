@@ -21,6 +21,9 @@
 //! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
 //! `tui` and `cli` know the poller; `main` knows `cli`.
 
+pub mod alerts;
+pub mod budget;
 pub mod clock;
 pub mod domain;
+pub mod schedule;
 pub mod store;

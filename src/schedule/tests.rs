@@ -1,0 +1,199 @@
+use chrono::TimeDelta;
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(seconds: u64) -> Now {
+    Now {
+        mono: Mono(Duration::from_secs(1_000 + seconds)),
+        wall: DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds as i64),
+    }
+}
+
+const NEW: Standing = Standing { last_answer: None, deadline: None };
+
+fn watching(count: i64) -> Scheduler {
+    let mut scheduler = Scheduler::default();
+    for id in 1..=count {
+        scheduler.watch(RowId(id), NEW, at(0));
+    }
+    scheduler
+}
+
+/// Sends what the scheduler asks for, answered at once.
+fn poll(scheduler: &mut Scheduler, now: Now) -> Option<i64> {
+    match scheduler.next(now) {
+        Next::Poll(id) => {
+            scheduler.sent(id);
+            scheduler.ended(id, Ending::Answered, now);
+            Some(id.0)
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn nothing_to_watch_is_idle() {
+    assert_eq!(Scheduler::default().next(at(0)), Next::Idle);
+}
+
+#[test]
+fn the_least_recently_polled_comes_first_and_none_within_five_seconds() {
+    let mut scheduler = watching(3);
+    let order: Vec<_> = (0..4).map(|second| poll(&mut scheduler, at(second))).collect();
+    assert_eq!(order, [Some(1), Some(2), Some(3), None]);
+    assert_eq!(scheduler.next(at(3)), Next::WaitUntil(at(5).mono));
+    assert_eq!(poll(&mut scheduler, at(9)), Some(1));
+}
+
+#[test]
+fn asking_twice_changes_nothing() {
+    let mut scheduler = watching(2);
+    assert_eq!(scheduler.next(at(0)), scheduler.next(at(0)));
+    scheduler.sent(RowId(1));
+    assert_eq!(scheduler.next(at(100)), Next::Poll(RowId(2)));
+    scheduler.sent(RowId(2));
+    assert_eq!(scheduler.next(at(100)), Next::Idle);
+}
+
+#[test]
+fn an_earlier_run_s_answers_count() {
+    let mut scheduler = Scheduler::default();
+    let ago = |seconds: u64| Standing { last_answer: Some(at(100 - seconds).wall), deadline: None };
+    scheduler.watch(RowId(1), ago(2), at(100));
+    scheduler.watch(RowId(2), ago(30), at(100));
+    scheduler.watch(RowId(3), ago(60), at(100));
+    assert_eq!([poll(&mut scheduler, at(100)), poll(&mut scheduler, at(100))], [Some(3), Some(2)]);
+    assert_eq!(scheduler.next(at(100)), Next::WaitUntil(at(103).mono));
+}
+
+#[test]
+fn a_clock_set_back_delays_nothing_by_more_than_the_interval() {
+    let mut scheduler = Scheduler::default();
+    let future = Standing { last_answer: Some(at(1_000_000).wall), deadline: None };
+    scheduler.watch(RowId(1), future, at(0));
+    assert_eq!(scheduler.next(at(0)), Next::WaitUntil(at(5).mono));
+}
+
+#[test]
+fn failures_back_off_and_an_answer_ends_that() {
+    let mut scheduler = watching(1);
+    let mut waits = Vec::new();
+    let mut now = 0;
+    for _ in 0..8 {
+        scheduler.sent(RowId(1));
+        scheduler.ended(RowId(1), Ending::Failed, at(now));
+        let Next::WaitUntil(moment) = scheduler.next(at(now)) else { panic!("it should wait") };
+        let wait = moment.since(at(now).mono).as_secs();
+        waits.push(wait);
+        now += wait;
+    }
+    assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    assert_eq!(poll(&mut scheduler, at(now)), Some(1));
+    assert_eq!(scheduler.next(at(now)), Next::WaitUntil(at(now + 5).mono));
+}
+
+#[test]
+fn a_person_s_request_goes_ahead_with_half_of_the_budget() {
+    let mut scheduler = watching(8);
+    for id in [8, 7, 6] {
+        scheduler.request(RowId(id), at(0));
+    }
+    let order: Vec<_> = (0..6).map(|_| poll(&mut scheduler, at(0)).unwrap()).collect();
+    assert_eq!(order, [8, 1, 7, 2, 6, 3]);
+}
+
+#[test]
+fn a_request_waits_for_the_five_seconds_too() {
+    let mut scheduler = watching(1);
+    poll(&mut scheduler, at(0));
+    scheduler.request(RowId(1), at(1));
+    assert_eq!(scheduler.next(at(1)), Next::WaitUntil(at(5).mono));
+}
+
+#[test]
+fn what_is_not_watched_is_asked_about_once_on_request() {
+    let mut scheduler = Scheduler::default();
+    scheduler.request(RowId(9), at(0));
+    assert_eq!(poll(&mut scheduler, at(0)), Some(9));
+    assert_eq!(scheduler.next(at(100)), Next::Idle);
+}
+
+#[test]
+fn what_is_forgotten_is_not_polled_again() {
+    let mut scheduler = watching(2);
+    scheduler.forget(RowId(1));
+    scheduler.sent(RowId(2));
+    scheduler.forget(RowId(2));
+    scheduler.ended(RowId(2), Ending::Answered, at(1));
+    assert_eq!((scheduler.next(at(100)), scheduler.watched()), (Next::Idle, 0));
+}
+
+#[test]
+fn a_passed_deadline_is_confirmed_before_the_others_turn() {
+    let mut scheduler = watching(3);
+    scheduler.watch(RowId(3), Standing { deadline: Some(at(10).wall), ..NEW }, at(0));
+    for second in 0..3 {
+        poll(&mut scheduler, at(second));
+    }
+    assert_eq!(poll(&mut scheduler, at(10)), Some(3));
+    assert_eq!(poll(&mut scheduler, at(10)), Some(1));
+    assert_eq!(poll(&mut scheduler, at(15)), Some(2));
+}
+
+proptest! {
+    /// Whatever happens in whatever order, nothing is asked about twice within five seconds, and nothing is forgotten.
+    #[test]
+    fn any_course_of_events_keeps_the_interval(events in prop::collection::vec((0_u8..6, 1_i64..6, 0_u64..4), 1..300)) {
+        let mut scheduler = Scheduler::default();
+        let mut last: HashMap<RowId, u64> = HashMap::new();
+        let mut watched = BTreeSet::new();
+        let mut in_flight = BTreeSet::new();
+        let mut second = 0;
+        for (kind, id, wait) in events {
+            second += wait;
+            let id = RowId(id);
+            match kind {
+                0 => {
+                    scheduler.watch(id, NEW, at(second));
+                    watched.insert(id);
+                }
+                // A forgotten one may come back as new: the store has its last answer then.
+                1 if !in_flight.contains(&id) && !last.contains_key(&id) => {
+                    scheduler.forget(id);
+                    watched.remove(&id);
+                }
+                2 => scheduler.request(id, at(second)),
+                3 if in_flight.remove(&id) => {
+                    let ending = if wait == 1 { Ending::Failed } else { Ending::Answered };
+                    scheduler.ended(id, ending, at(second));
+                    last.insert(id, second);
+                    if !watched.contains(&id) {
+                        last.remove(&id);
+                    }
+                }
+                _ => if let Next::Poll(id) = scheduler.next(at(second)) {
+                    prop_assert!(!in_flight.contains(&id));
+                    if let Some(last) = last.get(&id) {
+                        prop_assert!(second - last >= 5, "{id:?} after {} s", second - last);
+                    }
+                    scheduler.sent(id);
+                    in_flight.insert(id);
+                },
+            }
+        }
+        prop_assert_eq!(scheduler.watched(), watched.len());
+        for id in in_flight {
+            scheduler.ended(id, Ending::Answered, at(second));
+        }
+        let mut polled = BTreeSet::new();
+        for later in 0..400 {
+            while let Next::Poll(id) = scheduler.next(at(second + later)) {
+                scheduler.sent(id);
+                scheduler.ended(id, Ending::Answered, at(second + later));
+                polled.insert(id);
+            }
+        }
+        prop_assert!(watched.is_subset(&polled));
+    }
+}
