@@ -25,5 +25,6 @@ pub mod alerts;
 pub mod budget;
 pub mod clock;
 pub mod domain;
+pub mod poller;
 pub mod schedule;
 pub mod store;

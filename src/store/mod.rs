@@ -8,6 +8,7 @@ mod changes;
 mod columns;
 mod connection;
 mod error;
+mod follower;
 mod import;
 mod migrate;
 mod observations;
@@ -28,6 +29,7 @@ use tokio::sync::watch;
 pub use self::{
     changes::Feed,
     error::StoreError,
+    follower::{Follower, Interest, News},
     import::ImportReport,
     observations::StoredObservation,
     pollers::PollerReport,

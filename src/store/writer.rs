@@ -7,14 +7,12 @@ use std::{
     path::PathBuf,
     sync::{
         Mutex,
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver, Sender, SyncSender},
     },
-    task::{Context, Poll},
     thread::{self, JoinHandle},
 };
 
 use rusqlite::{Connection, TransactionBehavior};
-use tokio::sync::oneshot;
 
 use super::error::StoreError;
 
@@ -27,24 +25,18 @@ pub(super) struct Writer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The answer to a write, which comes after its commit. Await it, or [`wait`](Self::wait) outside of async code; dropped,
-/// the write is carried out all the same.
+/// The answer to a write, which comes after its commit.
 #[must_use = "a write is kept only if its receipt says so"]
-pub struct Receipt<T>(oneshot::Receiver<Result<T, StoreError>>);
+pub struct Receipt<T>(Receiver<Result<T, StoreError>>);
 
 impl<T> Receipt<T> {
-    /// Blocks until the write is kept or has failed. Not for async code.
+    /// Blocks until the write is kept or has failed: a few milliseconds, or as long as another process holds the store.
     pub fn wait(self) -> Result<T, StoreError> {
-        self.0.blocking_recv().unwrap_or(Err(StoreError::Closed))
+        self.0.recv().unwrap_or(Err(StoreError::Closed))
     }
-}
 
-impl<T> Future for Receipt<T> {
-    type Output = Result<T, StoreError>;
-
-    fn poll(mut self: std::pin::Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        std::pin::Pin::new(&mut self.0).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
-    }
+    /// Lets the write go its way; a failure is logged. For what will be written again soon.
+    pub fn detach(self) {}
 }
 
 impl Writer {
@@ -86,7 +78,7 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
+        let (reply, answer) = mpsc::sync_channel(1);
         let job = Box::new(Pending { work: Some(work), done: None, reply, durable });
         if let Some(jobs) = &self.jobs
             && jobs.send(job).is_err()
@@ -117,7 +109,7 @@ trait Job: Send {
 struct Pending<T, F> {
     work: Option<F>,
     done: Option<Result<T, StoreError>>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    reply: SyncSender<Result<T, StoreError>>,
     durable: bool,
 }
 
@@ -144,7 +136,7 @@ where
             (Ok(()), None) => Err(StoreError::Closed),
             (Err(reason), _) => Err(StoreError::Commit(reason)),
         };
-        if let Err(Err(unheard)) = self.reply.send(answer) {
+        if let Err(mpsc::SendError(Err(unheard))) = self.reply.send(answer) {
             tracing::error!("nobody waited for this: {unheard}");
         }
     }

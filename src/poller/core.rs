@@ -1,0 +1,249 @@
+//! What to do now: schedule, budget and health taken together.
+//!
+//! Pure: moments and outcomes in, one action out. It must never let a request go without a slot.
+
+use std::{collections::VecDeque, time::Duration};
+
+use super::health::{Health, News};
+use crate::{
+    budget::{Resting, Slots, Ticket},
+    clock::{Mono, Now},
+    domain::{
+        ids::RowId,
+        observation::{Failure, Outcome},
+    },
+    schedule::{Ending, Next, Scheduler},
+};
+
+/// Over how long the use of the budget is counted.
+const USE_WINDOW: Duration = Duration::from_secs(10);
+
+/// What the driver is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Ask about this transaction, and hand the ticket back with what became of it.
+    Send(RowId, Ticket),
+    /// Nothing before this moment, unless something happens.
+    WaitUntil(Mono),
+    /// Nothing until something happens.
+    WaitForNews,
+}
+
+/// How a request ended.
+pub struct Ended<'a> {
+    /// About which transaction it was.
+    pub id: RowId,
+    /// Its slot.
+    pub ticket: Ticket,
+    /// When the answer came, or when it was given up.
+    pub at: Now,
+    /// What it told us.
+    pub outcome: &'a Outcome,
+}
+
+/// The poller's decisions for one profile.
+#[derive(Debug)]
+pub struct Core {
+    /// Which transaction is next.
+    pub scheduler: Scheduler,
+    slots: Slots,
+    resting: Resting,
+    resting_until: Mono,
+    health: Health,
+    in_flight: usize,
+    recent: VecDeque<Mono>,
+    started: Mono,
+    requests: u64,
+    throttled: u64,
+}
+
+impl Core {
+    /// A core that spends `rps` from the moment `from` on.
+    pub fn new(rps: f64, from: Mono) -> Self {
+        Self {
+            scheduler: Scheduler::default(),
+            slots: Slots::new(rps, from),
+            resting: Resting::default(),
+            resting_until: from,
+            health: Health::default(),
+            in_flight: 0,
+            recent: VecDeque::new(),
+            started: from,
+            requests: 0,
+            throttled: 0,
+        }
+    }
+
+    /// An earlier run left alerts of the whole profile: the first answer ends them.
+    pub fn expect_recovery(&mut self) {
+        self.health.expect_recovery();
+    }
+
+    /// What to do now. After `Send` the request counts as sent.
+    pub fn next(&mut self, now: Now) -> Action {
+        let gate = match self.health.probe_at() {
+            Some(_) if self.in_flight > 0 => return Action::WaitForNews,
+            Some(probe) => probe.max(self.resting_until),
+            None => self.resting_until,
+        };
+        let id = match self.scheduler.next(now) {
+            Next::Idle => return Action::WaitForNews,
+            Next::WaitUntil(moment) => return Action::WaitUntil(moment.max(gate)),
+            Next::Poll(_) if now.mono < gate => return Action::WaitUntil(gate),
+            Next::Poll(id) => id,
+        };
+        match (self.slots.take(now.mono), self.slots.ready_at()) {
+            (Some(ticket), _) => {
+                self.scheduler.sent(id);
+                self.count(now.mono);
+                Action::Send(id, ticket)
+            }
+            (None, Some(ready)) => Action::WaitUntil(ready),
+            (None, None) => Action::WaitForNews,
+        }
+    }
+
+    fn count(&mut self, now: Mono) {
+        self.in_flight += 1;
+        self.requests += 1;
+        self.recent.push_back(now);
+        while self.recent.front().is_some_and(|sent| now.since(*sent) > USE_WINDOW) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Takes in how a request ended; `jitter` is between 0 and 1.
+    pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<News> {
+        let Ended { id, ticket, at, outcome } = ended;
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match outcome {
+            Outcome::Failed(Failure::TimedOut(timeout)) => self.slots.lost(ticket, at.mono, *timeout),
+            _ => self.slots.answered(ticket, at.mono),
+        }
+        let ending = match outcome {
+            Outcome::Failed(Failure::Throttled { retry_after }) => {
+                self.throttled += 1;
+                let until = at.mono + self.resting.throttled(*retry_after, jitter);
+                self.resting_until = self.resting_until.max(until);
+                Ending::Elsewhere
+            }
+            Outcome::Failed(Failure::Unauthorized(_)) => Ending::Elsewhere,
+            Outcome::Failed(_) => Ending::Failed,
+            Outcome::Record(_) | Outcome::NotFound(_) => {
+                self.resting.answered();
+                Ending::Answered
+            }
+        };
+        self.scheduler.ended(id, ending, at);
+        self.health.ended(outcome, at.mono)
+    }
+
+    /// The transaction was deleted before its request went out.
+    pub fn gone(&mut self, id: RowId, ticket: Ticket, now: Now) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.slots.answered(ticket, now.mono);
+        self.scheduler.ended(id, Ending::Elsewhere, now);
+        self.scheduler.forget(id);
+    }
+
+    /// Requests per second over the last ten seconds.
+    pub fn used(&self, now: Mono) -> f64 {
+        let recent = self.recent.iter().filter(|sent| now.since(**sent) <= USE_WINDOW).count();
+        let span = now.since(self.started).clamp(Duration::from_secs(1), USE_WINDOW);
+        recent as f64 / span.as_secs_f64()
+    }
+
+    /// Requests sent so far, and how many of them were answered with 429.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.requests, self.throttled)
+    }
+
+    /// How it goes, in a word, and until when nothing is sent, if so.
+    pub fn health(&self, now: Mono) -> (&'static str, Option<Mono>) {
+        let until = self.health.probe_at().unwrap_or_default().max(self.resting_until);
+        (self.health.word(), Some(until).filter(|until| *until > now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+
+    use super::*;
+    use crate::{
+        domain::{fixtures, status::RouterStatus},
+        schedule::Standing,
+    };
+
+    fn at(milliseconds: u64) -> Now {
+        Now {
+            mono: Mono(Duration::from_millis(milliseconds)),
+            wall: DateTime::UNIX_EPOCH + TimeDelta::milliseconds(milliseconds as i64),
+        }
+    }
+
+    fn core(rps: f64, transactions: i64) -> Core {
+        let mut core = Core::new(rps, at(0).mono);
+        for id in 1..=transactions {
+            core.scheduler.watch(RowId(id), Standing { last_answer: None, deadline: None }, at(0));
+        }
+        core
+    }
+
+    fn send(core: &mut Core, now: Now) -> (RowId, Ticket) {
+        match core.next(now) {
+            Action::Send(id, ticket) => (id, ticket),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn end(core: &mut Core, (id, ticket): (RowId, Ticket), outcome: &Outcome, at: Now) -> Option<News> {
+        core.ended(Ended { id, ticket, at, outcome }, 0.0)
+    }
+
+    #[test]
+    fn it_sends_when_schedule_and_budget_agree() {
+        let mut core = core(1.0, 2);
+        let first = send(&mut core, at(0));
+        assert_eq!(core.next(at(0)), Action::WaitForNews);
+        let answer = fixtures::says(RouterStatus::Ongoing).outcome;
+        assert_eq!(end(&mut core, first, &answer, at(200)), None);
+        assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
+        assert_eq!(send(&mut core, at(1_200)).0, RowId(2));
+    }
+
+    #[test]
+    fn after_429_everything_rests() {
+        let mut core = core(10.0, 20);
+        let first = send(&mut core, at(0));
+        let throttled = Outcome::Failed(Failure::Throttled { retry_after: Some(Duration::from_secs(7)) });
+        assert!(matches!(end(&mut core, first, &throttled, at(50)), Some(News::Throttled(_))));
+        assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
+        assert_eq!(core.counts(), (1, 1));
+    }
+
+    #[test]
+    fn a_refused_id_stops_all_but_one_probe_a_minute() {
+        let mut core = core(10.0, 20);
+        let first = send(&mut core, at(0));
+        let refused = Outcome::Failed(Failure::Unauthorized("invalid".into()));
+        assert!(end(&mut core, first, &refused, at(0)).is_some());
+        assert_eq!(core.next(at(10_000)), Action::WaitUntil(at(60_000).mono));
+        let probe = send(&mut core, at(60_000));
+        assert_eq!(core.next(at(60_100)), Action::WaitForNews);
+        assert_eq!(end(&mut core, probe, &refused, at(60_200)), None);
+        assert_eq!(core.next(at(61_000)), Action::WaitUntil(at(120_200).mono));
+    }
+
+    #[test]
+    fn the_use_of_the_budget_is_counted() {
+        let mut core = core(2.0, 100);
+        let answer = fixtures::says(RouterStatus::Ongoing).outcome;
+        for turn in 0..20 {
+            let sent = send(&mut core, at(1_000 * turn));
+            end(&mut core, sent, &answer, at(1_000 * turn));
+        }
+        assert!((core.used(at(19_000).mono) - 1.1).abs() < 0.11, "{}", core.used(at(19_000).mono));
+        assert_eq!(core.used(at(90_000).mono), 0.0);
+    }
+}

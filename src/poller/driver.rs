@@ -1,0 +1,329 @@
+//! The tokio driver: asks the core what to do, does it, and writes what came.
+//!
+//! It decides nothing by itself. Every request is a task of one set, so that a panic ends the poller with an error
+//! instead of a slot that never comes back; when it is stopped it sends nothing more and waits for what is under way.
+
+use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet, spawn_blocking},
+};
+
+use super::{
+    core::{Action, Core, Ended},
+    health::News,
+    wire::Wire,
+};
+use crate::{
+    alerts,
+    budget::{Lease, LeaseError, Ticket},
+    clock::{Clock, Mono, Now},
+    domain::{
+        alert::{Alert, Subject},
+        change::What,
+        ids::RowId,
+        observation::Outcome,
+        transaction::Transaction,
+    },
+    schedule::Standing,
+    store::{Follower, Interest, PollerReport, ProfileEvent, Reader, Seen, Store, StoreError},
+};
+
+/// How often the poller says that it is alive, when nothing else is to be said.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// The least time between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Between two tries to take the lease that another process holds.
+const LEASE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long a stopped poller waits for the answers that are under way.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a poller needs.
+pub struct Setup<W> {
+    /// Where it reads what to poll, and writes what it hears.
+    pub store: Store,
+    /// What it asks.
+    pub wire: Arc<W>,
+    /// Its time.
+    pub clock: Clock,
+    /// The profile whose transactions it polls.
+    pub profile: String,
+    /// The limit of the ID, in requests per second.
+    pub rps: f64,
+    /// What may be shown of the ID.
+    pub shown_id: String,
+    /// Where the lease on the budget lies; `None` if the budget is nobody else's.
+    pub lease: Option<LeaseAt>,
+    /// For the jitter.
+    pub seed: u64,
+}
+
+/// Where the lease on a budget lies.
+#[derive(Clone, Debug)]
+pub struct LeaseAt {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Of base URL and ID.
+    pub fingerprint: String,
+}
+
+/// Why a poller ended before it was stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum PollerError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The lease's file can't be used.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// A task panicked.
+    #[error("a task of the poller failed: {0}")]
+    Task(#[from] JoinError),
+}
+
+/// What a request's task brings back.
+struct Done {
+    id: RowId,
+    ticket: Ticket,
+    at: Now,
+    outcome: Outcome,
+    kept: Result<(), StoreError>,
+}
+
+/// Polls until `stop` resolves, then waits for what is under way. While another process holds the lease it waits for
+/// that, so that several on one ID keep within its limit.
+pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
+    let mut stop = pin!(stop);
+    let lease = tokio::select! {
+        () = &mut stop => return Ok(()),
+        lease = take_lease(&setup) => lease?,
+    };
+    let mut driver = Driver::start(setup, lease.is_some()).await?;
+    loop {
+        let now = driver.setup.clock.now();
+        driver.report(now, false);
+        let wake = match driver.core.next(now) {
+            Action::Send(id, ticket) => {
+                driver.send(id, ticket).await?;
+                continue;
+            }
+            Action::WaitUntil(moment) => moment.min(driver.next_report(now)),
+            Action::WaitForNews => driver.next_report(now),
+        };
+        let clock = driver.setup.clock.clone();
+        tokio::select! {
+            () = &mut stop => break,
+            Some(done) = driver.requests.join_next() => driver.ended(done?).await?,
+            _ = driver.commits.changed() => driver.follow().await?,
+            () = clock.sleep_until(wake) => {}
+        }
+    }
+    driver.drain().await
+}
+
+async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerError> {
+    let Some(at) = &setup.lease else { return Ok(None) };
+    loop {
+        let LeaseAt { folder, fingerprint } = at.clone();
+        if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
+            return Ok(Some(lease));
+        }
+        setup.clock.sleep_until(setup.clock.now().mono + LEASE_INTERVAL).await;
+    }
+}
+
+struct Driver<W> {
+    setup: Setup<W>,
+    core: Core,
+    requests: JoinSet<Done>,
+    commits: watch::Receiver<u64>,
+    follower: Follower,
+    jitter: Pcg64Mcg,
+    reported: Option<(Mono, PollerReport)>,
+    last_error: Option<String>,
+}
+
+impl<W: Wire> Driver<W> {
+    async fn start(setup: Setup<W>, shared_budget: bool) -> Result<Self, PollerError> {
+        // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
+        let commits = setup.store.subscribe()?;
+        let follower = Follower::new(&setup.store, Interest::NewsOnly)?;
+        let now = setup.clock.now();
+        // The process before may just have sent its last request: its window has to pass first.
+        let window = Duration::try_from_secs_f64(1.0 / setup.rps.min(1.0)).unwrap_or(Duration::MAX);
+        let from = if shared_budget { now.mono + window } else { now.mono };
+        let mut driver = Self {
+            core: Core::new(setup.rps, from),
+            requests: JoinSet::new(),
+            commits,
+            follower,
+            jitter: Pcg64Mcg::seed_from_u64(setup.seed),
+            reported: None,
+            last_error: None,
+            setup,
+        };
+        driver.follow().await?;
+        let alerts = driver.read(Reader::alerts).await?;
+        if driver.of_profile(&alerts).next().is_some() {
+            driver.core.expect_recovery();
+        }
+        Ok(driver)
+    }
+
+    fn of_profile<'a>(&'a self, alerts: &'a [Alert]) -> impl Iterator<Item = &'a Alert> {
+        let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == self.setup.profile;
+        alerts.iter().filter(own)
+    }
+
+    fn take_in(&mut self, transaction: &Transaction, now: Now) {
+        if transaction.profile != self.setup.profile {
+            return;
+        }
+        if !transaction.wants_polling() {
+            self.core.scheduler.forget(transaction.id);
+            return;
+        }
+        let deadline = transaction.deadline().at;
+        let last_answer = transaction.learned.last_checked_at;
+        let confirmed = last_answer.is_some_and(|answer| answer >= deadline) || !transaction.is_waiting();
+        let standing = Standing { last_answer, deadline: (!confirmed).then_some(deadline) };
+        self.core.scheduler.watch(transaction.id, standing, now);
+    }
+
+    /// Reads the store on the pool for blocking work: SQLite may wait for the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, PollerError> {
+        let follower = self.follower.clone();
+        Ok(spawn_blocking(move || follower.read(work)).await??)
+    }
+
+    /// Takes in what changed in the store: new transactions, settled ones, what a person asked for.
+    async fn follow(&mut self) -> Result<(), PollerError> {
+        let follower = self.follower.clone();
+        let news = spawn_blocking(move || follower.news()).await??;
+        let now = self.setup.clock.now();
+        for transaction in &news.transactions {
+            self.take_in(transaction, now);
+        }
+        for change in news.changes.iter().filter(|change| change.profile == self.setup.profile) {
+            if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
+                self.core.scheduler.request(id, now);
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
+        let Some(transaction) = self.read(move |reader| reader.transaction(id)).await? else {
+            self.core.gone(id, ticket, self.setup.clock.now());
+            return Ok(());
+        };
+        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        self.requests.spawn(async move {
+            let observation = wire.status(&transaction.told).await;
+            let at = clock.now();
+            let outcome = observation.outcome.clone();
+            let kept = keep(store, Seen { transaction: id, observation, at: at.wall }).await;
+            Done { id, ticket, at, outcome, kept }
+        });
+        Ok(())
+    }
+
+    async fn ended(&mut self, done: Done) -> Result<(), PollerError> {
+        let Done { id, ticket, at, outcome, kept } = done;
+        if let Outcome::Failed(failure) = &outcome {
+            tracing::warn!(transaction = id.0, "{}", failure.line());
+            self.last_error = Some(failure.line());
+        }
+        match kept {
+            Err(StoreError::Closed) => return Err(StoreError::Closed.into()),
+            // It will be asked again, and may be kept then.
+            Err(error) => {
+                tracing::error!(transaction = id.0, "an answer was not kept: {error}");
+                self.last_error = Some(error.to_string());
+            }
+            Ok(()) => {}
+        }
+        let jitter = self.jitter.random();
+        match self.core.ended(Ended { id, ticket, at, outcome: &outcome }, jitter) {
+            Some(news) => self.tell(&news, at).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
+    async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
+        let standing = self.read(Reader::alerts).await?;
+        let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
+        let event = ProfileEvent {
+            profile: self.setup.profile.clone(),
+            at: at.wall,
+            what: news.what(),
+            alerts: alerts::judge_profile(news.condition(), &own),
+        };
+        let store = self.setup.store.clone();
+        if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
+            tracing::error!("news of the profile was not kept: {error}");
+        }
+        Ok(())
+    }
+
+    fn next_report(&self, now: Now) -> Mono {
+        self.reported.as_ref().map_or(now.mono, |(at, _)| *at + HEARTBEAT)
+    }
+
+    /// Writes how it goes: at most once a second if that changed, every five seconds anyway, and when it is `stopping`.
+    fn report(&mut self, now: Now, stopping: bool) {
+        let (requests, throttled) = self.core.counts();
+        let (word, resting) = self.core.health(now.mono);
+        let report = PollerReport {
+            at: now.wall,
+            id: self.setup.shown_id.clone(),
+            rps: self.setup.rps,
+            used: (self.core.used(now.mono) * 100.0).round() / 100.0,
+            requests,
+            throttled,
+            unsettled: self.core.scheduler.watched() as u64,
+            health: if stopping { "stopped" } else { word }.to_owned(),
+            resting_until: resting.map(|until| now.wall + until.since(now.mono)),
+            last_error: self.last_error.clone(),
+        };
+        let due = self.reported.as_ref().is_none_or(|(at, last)| {
+            let age = now.mono.since(*at);
+            let same = PollerReport { at: report.at, resting_until: report.resting_until, ..last.clone() } == report;
+            stopping || age >= HEARTBEAT || (age >= REPORT_INTERVAL && !same)
+        });
+        if due {
+            self.setup.store.report(&self.setup.profile, report.clone()).detach();
+            self.reported = Some((now.mono, report));
+        }
+    }
+
+    /// Waits for what is under way, but not for a service that says nothing: what comes later is asked again next time.
+    async fn drain(mut self) -> Result<(), PollerError> {
+        let clock = self.setup.clock.clone();
+        let patience = clock.now().mono + DRAIN;
+        loop {
+            tokio::select! {
+                done = self.requests.join_next() => match done {
+                    Some(done) => self.ended(done?).await?,
+                    None => break,
+                },
+                () = clock.sleep_until(patience) => break,
+            }
+        }
+        self.report(self.setup.clock.now(), true);
+        Ok(())
+    }
+}
+
+/// Writes an answer on the pool for blocking work, and waits until it is kept.
+async fn keep(store: Store, seen: Seen) -> Result<(), StoreError> {
+    spawn_blocking(move || store.observe(seen, alerts::judge).wait()).await.unwrap_or(Err(StoreError::Closed))
+}

@@ -1,0 +1,233 @@
+//! Whether the service can be asked at all: the breaker, refused IDs, throttling (`DESIGN.md`, Budget).
+//!
+//! Pure: outcomes and moments in, a gate and news out. It must never hold back longer than a minute without a probe,
+//! but for the rest that the service itself asked for.
+
+use std::time::Duration;
+
+use crate::{
+    clock::Mono,
+    domain::{
+        alert::Rule,
+        change::What,
+        observation::{Failure, Outcome},
+    },
+};
+
+/// Outages in a row that open the breaker.
+const OUTAGES: u32 = 5;
+/// Between probes of a service that is out of reach: 5, 10, 20, 40, 60, 60 … s.
+const FIRST_PROBE: Duration = Duration::from_secs(5);
+const LONGEST_PROBE: Duration = Duration::from_secs(60);
+/// Between probes with an ID that was refused.
+const REFUSED_PROBE: Duration = Duration::from_secs(60);
+/// Answers in a row without a 429 after which the throttling is over.
+const CLEAN_AFTER_THROTTLE: u32 = 2;
+
+/// What a person should know of the whole profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// 429 came, after a time without.
+    Throttled(String),
+    /// 401 came, after a time without.
+    Unauthorized(String),
+    /// The breaker opened.
+    Unreachable(String),
+    /// What stood in the way is over.
+    Recovered,
+}
+
+impl News {
+    /// As an entry of the feed.
+    pub fn what(&self) -> What {
+        match self.clone() {
+            Self::Throttled(error) => What::Throttled { error },
+            Self::Unauthorized(error) => What::Unauthorized { error },
+            Self::Unreachable(error) => What::Unreachable { error },
+            Self::Recovered => What::Recovered,
+        }
+    }
+
+    /// The condition that holds from now on.
+    pub fn condition(&self) -> Option<(Rule, &str)> {
+        match self {
+            Self::Throttled(error) => Some((Rule::Throttled, error)),
+            Self::Unauthorized(error) => Some((Rule::Unauthorized, error)),
+            Self::Unreachable(error) => Some((Rule::Unreachable, error)),
+            Self::Recovered => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Live,
+    Throttled {
+        clean: u32,
+    },
+    Unreachable {
+        probes: u32,
+    },
+    Unauthorized,
+}
+
+/// The health of one profile's polling.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    state: State,
+    outages: u32,
+    next_probe: Mono,
+    /// An earlier run left with trouble that no answer has ended yet.
+    trouble_before: bool,
+}
+
+impl Health {
+    pub(super) fn expect_recovery(&mut self) {
+        self.trouble_before = true;
+    }
+
+    /// The moment of the next probe, if only one request at a time may go, as a probe.
+    pub(super) fn probe_at(&self) -> Option<Mono> {
+        matches!(self.state, State::Unreachable { .. } | State::Unauthorized).then_some(self.next_probe)
+    }
+
+    /// In a word, for people.
+    pub(super) fn word(&self) -> &'static str {
+        match self.state {
+            State::Live => "live",
+            State::Throttled { .. } => "throttled",
+            State::Unreachable { .. } => "unreachable",
+            State::Unauthorized => "unauthorized",
+        }
+    }
+
+    /// Takes in how a request ended at `now`.
+    pub(super) fn ended(&mut self, outcome: &Outcome, now: Mono) -> Option<News> {
+        match outcome {
+            Outcome::Failed(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
+            Outcome::Failed(failure @ Failure::Throttled { .. }) => self.throttled(failure),
+            Outcome::Failed(failure) if failure.is_outage() => self.outage(failure, now),
+            _ => self.answered(),
+        }
+    }
+
+    fn refused(&mut self, failure: &Failure, now: Mono) -> Option<News> {
+        self.next_probe = now + REFUSED_PROBE;
+        let is_news = self.state != State::Unauthorized;
+        self.state = State::Unauthorized;
+        is_news.then(|| News::Unauthorized(failure.line()))
+    }
+
+    fn throttled(&mut self, failure: &Failure) -> Option<News> {
+        self.outages = 0;
+        let is_news = !matches!(self.state, State::Throttled { .. });
+        self.state = State::Throttled { clean: 0 };
+        is_news.then(|| News::Throttled(failure.line()))
+    }
+
+    fn outage(&mut self, failure: &Failure, now: Mono) -> Option<News> {
+        self.outages = self.outages.saturating_add(1);
+        let probes = match self.state {
+            State::Unreachable { probes } => probes.saturating_add(1),
+            _ if self.outages < OUTAGES => return None,
+            _ => 0,
+        };
+        let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
+        self.next_probe = now + FIRST_PROBE.saturating_mul(factor).min(LONGEST_PROBE);
+        let is_news = !matches!(self.state, State::Unreachable { .. });
+        self.state = State::Unreachable { probes };
+        is_news.then(|| News::Unreachable(failure.line()))
+    }
+
+    /// The service answered, for better or worse.
+    fn answered(&mut self) -> Option<News> {
+        self.outages = 0;
+        let trouble_before = std::mem::take(&mut self.trouble_before);
+        match self.state {
+            State::Live => trouble_before.then_some(News::Recovered),
+            State::Throttled { clean } if clean + 1 < CLEAN_AFTER_THROTTLE => {
+                self.state = State::Throttled { clean: clean + 1 };
+                None
+            }
+            _ => {
+                self.state = State::Live;
+                Some(News::Recovered)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Mono {
+        Mono(Duration::from_secs(seconds))
+    }
+
+    fn refused() -> Outcome {
+        Outcome::Failed(Failure::Unauthorized("invalid".into()))
+    }
+
+    fn outage() -> Outcome {
+        Outcome::Failed(Failure::Transport("connection refused".into()))
+    }
+
+    #[test]
+    fn five_outages_in_a_row_open_the_breaker_and_one_answer_closes_it() {
+        let mut health = Health::default();
+        for _ in 0..4 {
+            assert_eq!(health.ended(&outage(), at(0)), None);
+        }
+        assert_eq!(health.probe_at(), None);
+        assert_eq!(health.ended(&outage(), at(0)), Some(News::Unreachable("connection refused".into())));
+        let mut probes = Vec::new();
+        for _ in 0..6 {
+            probes.push(health.probe_at().unwrap().0.as_secs());
+            assert_eq!(health.ended(&outage(), at(0)), None);
+        }
+        assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(0)), Some(News::Recovered));
+        assert_eq!((health.probe_at(), health.word()), (None, "live"));
+    }
+
+    #[test]
+    fn an_answer_between_outages_keeps_the_breaker_closed() {
+        let mut health = Health::default();
+        for _ in 0..20 {
+            for _ in 0..4 {
+                assert_eq!(health.ended(&outage(), at(0)), None);
+            }
+            assert_eq!(health.ended(&Outcome::NotFound(None), at(0)), None);
+        }
+    }
+
+    #[test]
+    fn a_refused_id_is_told_once_and_probed_once_a_minute() {
+        let mut health = Health::default();
+        assert!(matches!(health.ended(&refused(), at(10)), Some(News::Unauthorized(_))));
+        assert_eq!(health.probe_at(), Some(at(70)));
+        assert_eq!(health.ended(&refused(), at(70)), None);
+        assert_eq!(health.probe_at(), Some(at(130)));
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(130)), Some(News::Recovered));
+    }
+
+    #[test]
+    fn throttling_is_over_after_two_answers() {
+        let mut health = Health::default();
+        let throttled = Outcome::Failed(Failure::Throttled { retry_after: None });
+        assert!(matches!(health.ended(&throttled, at(0)), Some(News::Throttled(_))));
+        assert_eq!(health.ended(&throttled, at(0)), None);
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), None);
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(2)), Some(News::Recovered));
+    }
+
+    #[test]
+    fn trouble_of_an_earlier_run_is_over_with_the_first_answer() {
+        let mut health = Health::default();
+        health.expect_recovery();
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), Some(News::Recovered));
+        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), None);
+    }
+}
