@@ -25,6 +25,8 @@ pub mod alerts;
 pub mod budget;
 pub mod clock;
 pub mod domain;
+pub mod intake;
 pub mod poller;
 pub mod schedule;
+pub mod sim;
 pub mod store;

@@ -8,6 +8,7 @@ pub mod alert;
 pub mod chains;
 pub mod change;
 pub mod deadline;
+pub mod filter;
 #[cfg(test)]
 pub mod fixtures;
 pub mod ids;

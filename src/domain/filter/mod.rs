@@ -1,0 +1,70 @@
+//! The filter: one grammar for the dashboard, `list`, `watch` and `export` (`mockups.md`, Filter).
+//!
+//! A pure predicate over a transaction and its open alerts, and an order. It must never fail on a transaction, and never
+//! drop a term that it doesn't understand: that is an error with its place.
+
+mod parse;
+mod sort;
+mod term;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use chrono::{DateTime, Utc};
+
+use super::{alert::Alert, transaction::Transaction};
+
+pub use sort::{SortBy, SortKey, compare};
+
+/// What a filter looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate<'a> {
+    /// The transaction.
+    pub tx: &'a Transaction,
+    /// Its open alerts.
+    pub alerts: &'a [Alert],
+}
+
+/// A filter that was understood: terms that must all hold, and an order.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    terms: Vec<term::Term>,
+    sort: Vec<SortKey>,
+}
+
+/// Why a filter wasn't understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FilterError {
+    /// The bytes of the text that are meant, on character boundaries.
+    pub at: Range<usize>,
+    /// What is wrong, what was expected and the nearest right word.
+    pub message: String,
+}
+
+impl Filter {
+    /// Reads a filter. No text at all means everything.
+    pub fn parse(text: &str) -> Result<Self, FilterError> {
+        let (terms, mut sort) = parse::parse(text)?;
+        if sort.is_empty() {
+            sort.extend(SortKey::DEFAULT);
+        }
+        Ok(Self { terms, sort })
+    }
+
+    /// The filter that everything passes, in the default order.
+    pub fn everything() -> Self {
+        Self { terms: Vec::new(), sort: SortKey::DEFAULT.to_vec() }
+    }
+
+    /// Whether every term holds at `now`.
+    pub fn matches(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+        self.terms.iter().all(|term| term.holds(candidate, now))
+    }
+
+    /// The order, for [`compare`]. Never empty.
+    pub fn sort(&self) -> &[SortKey] {
+        &self.sort
+    }
+}

@@ -1,0 +1,275 @@
+//! Reads the text of a filter into terms.
+//!
+//! It must never panic on what a person types, and never accept half a term: each error names its bytes, what was expected
+//! and, where there is one, the nearest right word.
+
+use std::ops::Range;
+
+use chrono::TimeDelta;
+use regex::RegexBuilder;
+
+use super::{
+    super::{span, status::RouterStatus, text::clean},
+    FilterError, SortBy, SortKey,
+    term::{ChainTest, Comparison, Measure, Side, State, StatusTest, Term, Test},
+};
+
+/// The memory that a compiled pattern may take: enough for any that a person types, not for `(.{1000}){1000}`.
+const PATTERN_LIMIT: usize = 1 << 20;
+const KEYS: [&str; 12] =
+    ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "sort"];
+const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
+const STATES: [(&str, State); 8] = [
+    ("attention", State::Attention),
+    ("overdue", State::Overdue),
+    ("unsettled", State::Unsettled),
+    ("settled", State::Settled),
+    ("acked", State::Acked),
+    ("active", State::Active),
+    ("parked", State::Parked),
+    ("untracked", State::Untracked),
+];
+
+type Parsed<T> = Result<T, FilterError>;
+
+/// The terms of a filter and the sort keys that it names.
+pub(super) fn parse(text: &str) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
+    let (mut terms, mut sort) = (Vec::new(), Vec::new());
+    let mut rest = Piece { text, start: 0 }.trim_start();
+    while !rest.text.is_empty() {
+        let (negated, body) = match rest.text.strip_prefix('-') {
+            Some(_) => (true, rest.from(1)),
+            None => (false, rest),
+        };
+        let length = length(body)?;
+        let piece = body.to(length);
+        match keyed(piece) {
+            Some((key, ':', value)) if key.text == "sort" && negated => {
+                return value.fail_from(rest.start, "`sort:` can't be negated; turn a key round with sort:-sev");
+            }
+            Some((key, ':', value)) if key.text == "sort" => sort.extend(sort_keys(value)?),
+            _ if piece.text.is_empty() => return rest.to(1).fail("expected a term right after `-`"),
+            keyed => terms.push(Term { negated, test: test(piece, keyed)? }),
+        }
+        rest = body.from(length).trim_start();
+    }
+    Ok((terms, sort))
+}
+
+/// A part of the text, and where it starts.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+impl<'a> Piece<'a> {
+    fn from(self, at: usize) -> Self {
+        Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
+    }
+
+    fn to(self, at: usize) -> Self {
+        Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
+    }
+
+    fn trim_start(self) -> Self {
+        self.from(self.text.len() - self.text.trim_start().len())
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+
+    fn fail<T>(self, message: impl Into<String>) -> Parsed<T> {
+        Err(FilterError { at: self.range(), message: message.into() })
+    }
+
+    fn fail_from<T>(self, start: usize, message: &str) -> Parsed<T> {
+        Err(FilterError { at: start..self.range().end, message: message.into() })
+    }
+
+    /// The parts between commas, none of them empty.
+    fn list(self) -> Parsed<Vec<Piece<'a>>> {
+        let mut parts = Vec::new();
+        let mut start = self.start;
+        for text in self.text.split(',') {
+            if text.is_empty() {
+                return self.fail("expected a value; write several with a comma between two");
+            }
+            parts.push(Piece { text, start });
+            start += text.len() + 1;
+        }
+        Ok(parts)
+    }
+}
+
+/// The length of the term that the text starts with.
+fn length(body: Piece) -> Parsed<usize> {
+    let word = body.text.find(char::is_whitespace).unwrap_or(body.text.len());
+    let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
+    let length = match (body.text.chars().next(), quoted_value) {
+        (Some('/'), _) => closing(body, 0, '/')?,
+        (Some('"'), _) => closing(body, 0, '"')?,
+        (_, Some(at)) => closing(body, at, '"')?,
+        _ => return Ok(word),
+    };
+    match body.from(length).text.chars().next() {
+        Some(next) if !next.is_whitespace() => {
+            body.to(length + next.len_utf8()).fail("expected a blank after this term")
+        }
+        _ => Ok(length),
+    }
+}
+
+/// Where the quotation mark or slash at `open` is closed, as a length. In a pattern `\/` is no end.
+fn closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
+    let mut escaped = false;
+    for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
+        if letter == mark && !escaped {
+            return Ok(at + 1);
+        }
+        escaped = mark == '/' && letter == '\\' && !escaped;
+    }
+    body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
+}
+
+/// A term's key, what stands behind it (`:`, `<` or `>`) and the value.
+fn keyed(piece: Piece) -> Option<(Piece, char, Piece)> {
+    let end = piece.text.find(|letter: char| !letter.is_ascii_alphabetic())?;
+    let sign = piece.from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
+    (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
+}
+
+fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
+    let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
+    match (inner('"'), inner('/'), keyed) {
+        (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
+        (Some(exact), ..) => Ok(Test::Exact(exact.to_owned())),
+        (_, Some(pattern), _) => {
+            let built = RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build();
+            built.map(Test::Pattern).or_else(|error| piece.fail(reason(&error)))
+        }
+        (.., Some((key, ':', value))) => named_value(key, value),
+        (.., Some((key, sign, value))) => compared(key, sign, value),
+        _ => Ok(Test::Word(piece.text.to_lowercase())),
+    }
+}
+
+/// The last line of the pattern's error; those before it draw the pattern.
+fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+    format!("this is no regular expression: {}", clean(last))
+}
+
+fn named_value(key: Piece, value: Piece) -> Parsed<Test> {
+    let plain = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value.text);
+    let lower = plain.to_lowercase();
+    let known = KEYS.contains(&key.text);
+    if known && plain.is_empty() {
+        return Err(FilterError {
+            at: key.start..value.range().end,
+            message: format!("expected a value after `{}:`", key.text),
+        });
+    }
+    match key.text {
+        "is" => {
+            let state = STATES.iter().find(|(name, _)| *name == lower);
+            state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(Test::Is(*state)))
+        }
+        "status" => value.list()?.into_iter().map(status).collect::<Parsed<_>>().map(Test::Status),
+        "chain" => Ok(Test::Chain(Side::Either, ChainTest::new(plain))),
+        "from" => Ok(Test::Chain(Side::From, ChainTest::new(plain))),
+        "to" => Ok(Test::Chain(Side::To, ChainTest::new(plain))),
+        "label" => Ok(Test::Label(lower)),
+        "ticket" => Ok(Test::Ticket(lower)),
+        "profile" => Ok(Test::Profile(lower)),
+        name if known => key.fail(format!("`{name}` is compared; write {name}>30m or {name}<30m")),
+        _ => unknown(key, &KEYS).map_err(|error: FilterError| FilterError {
+            message: format!("{}; put text that contains `:` into quotation marks", error.message),
+            ..error
+        }),
+    }
+}
+
+fn status(value: Piece) -> Parsed<StatusTest> {
+    let name = value.text.to_lowercase();
+    let documented = RouterStatus::DOCUMENTED.into_iter().find(|status| status.name() == name);
+    match (documented, name.as_str()) {
+        (Some(status), _) => Ok(StatusTest::Documented(status)),
+        (None, "unknown") => Ok(StatusTest::Unknown),
+        (None, "none") => Ok(StatusTest::NoAnswer),
+        _ => {
+            let mut names: Vec<_> = RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).collect();
+            names.extend(["unknown", "none"]);
+            unknown(value, &names)
+        }
+    }
+}
+
+fn compared(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
+    let Some((_, measure)) = MEASURES.iter().find(|(name, _)| *name == key.text) else {
+        if KEYS.contains(&key.text) {
+            return key.fail(format!("`{0}` can't be compared; write {0}:…", key.text));
+        }
+        let error = unknown::<Test>(key, &MEASURES.map(|(name, _)| name)).err();
+        let message = error.map(|error| error.message).unwrap_or_default();
+        return key.fail(format!("{message}; a route is written from:ARB to:BASE"));
+    };
+    let (comparison, value) = match (sign, value.text.starts_with('=')) {
+        ('<', false) => (Comparison::Less, value),
+        ('<', true) => (Comparison::LessOrEqual, value.from(1)),
+        (_, false) => (Comparison::More, value),
+        (_, true) => (Comparison::MoreOrEqual, value.from(1)),
+    };
+    // Only a deadline can lie on the other side of now.
+    let (negative, digits) = match value.text.strip_prefix('-') {
+        Some(digits) if *measure == Measure::Due => (true, digits),
+        _ => (false, value.text),
+    };
+    let limit = span::parse(digits).map_err(|_| FilterError {
+        at: if value.text.is_empty() { key.start..value.start } else { value.range() },
+        message: format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(value.text)),
+    })?;
+    let limit = TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX);
+    Ok(Test::Span(*measure, comparison, if negative { -limit } else { limit }))
+}
+
+fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
+    let names: Vec<_> = SortBy::ALL.iter().map(|by| by.name()).collect();
+    if value.text.is_empty() {
+        return value.fail_from(value.start - "sort:".len(), &format!("expected one of {}", names.join(", ")));
+    }
+    let key = |part: Piece| {
+        let reversed = part.text.starts_with('-');
+        let part = part.from(usize::from(reversed));
+        let by = SortBy::ALL.iter().find(|by| by.name() == part.text.to_lowercase());
+        by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
+    };
+    value.list()?.into_iter().map(key).collect()
+}
+
+/// The error for a word that isn't one of those expected.
+fn unknown<T>(word: Piece, expected: &[&str]) -> Parsed<T> {
+    let lower = word.text.to_lowercase();
+    let nearest = expected.iter().min_by_key(|right| distance(&lower, right));
+    let nearest = nearest.filter(|right| distance(&lower, right) <= 1 + right.len() / 3);
+    let hint = nearest.map_or_else(String::new, |right| format!("; did you mean `{right}`?"));
+    word.fail(format!("`{}` is unknown; expected one of {}{hint}", clean(word.text), expected.join(", ")))
+}
+
+/// How many letters must be changed, added or removed to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let Some(longest) = (a.len() < 64).then_some(b.chars().count()) else { return usize::MAX };
+    let mut row: Vec<usize> = (0..=longest).collect();
+    for (index, letter) in a.chars().enumerate() {
+        let mut next = vec![index + 1];
+        for (other, pair) in b.chars().zip(row.windows(2)) {
+            if let ([diagonal, above], Some(left)) = (pair, next.last().copied()) {
+                next.push((diagonal + usize::from(letter != other)).min(above + 1).min(left + 1));
+            }
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}

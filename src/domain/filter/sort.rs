@@ -1,0 +1,136 @@
+//! The order of a list.
+//!
+//! It must be total and stable: whatever is equal by its keys is told apart by its number, so that no row jumps.
+
+use std::cmp::{Ordering, Reverse};
+
+use chrono::{DateTime, Utc};
+
+use super::{super::status::RouterStatus, Candidate};
+
+macro_rules! keys {
+    ($($(#[$doc:meta])* $key:ident $name:literal,)*) => {
+        /// What a list is sorted by. Each has its natural direction, what wants a look first; `-` turns it round.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum SortBy { $($(#[$doc])* $key,)* }
+
+        impl SortBy {
+            /// Every key.
+            pub const ALL: &[Self] = &[$(Self::$key,)*];
+
+            /// As in `sort:`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$key => $name,)* }
+            }
+        }
+    };
+}
+
+keys! {
+    /// The most severe open alert, the most severe first, those without any last.
+    Severity "sev",
+    /// The deadline, the soonest first. Those that don't wait come last either way.
+    Due "due",
+    /// The age, the oldest first.
+    Age "age",
+    /// The status, those that a person may have to act on first and the completed last.
+    Status "status",
+    /// The last answer, the one longest ago first; never answered counts as infinitely long ago.
+    Checked "checked",
+    /// The last news, the newest first. Those without news come last either way.
+    Changed "changed",
+    /// The names of source and destination.
+    Route "route",
+    /// The ticket. Those without one come last either way.
+    Ticket "ticket",
+    /// The hash, without case.
+    Hash "hash",
+    /// When it settled, the latest first. Those that haven't come last either way.
+    Settled "settled",
+}
+
+/// A key and its direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SortKey {
+    /// What is compared.
+    pub by: SortBy,
+    /// Whether against the natural direction.
+    pub reversed: bool,
+}
+
+impl SortKey {
+    /// The order when none is asked for: severity, then deadline.
+    pub const DEFAULT: [Self; 2] =
+        [Self { by: SortBy::Severity, reversed: false }, Self { by: SortBy::Due, reversed: false }];
+
+    fn compare(self, a: &Candidate, b: &Candidate, now: DateTime<Utc>) -> Ordering {
+        let turn = |ordering: Ordering| if self.reversed { ordering.reverse() } else { ordering };
+        match self.by {
+            SortBy::Severity => turn(severity(b).cmp(&severity(a))),
+            SortBy::Due => self.present_first(due(a), due(b)),
+            SortBy::Age => turn(b.tx.age(now).cmp(&a.tx.age(now))),
+            SortBy::Status => turn(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
+            SortBy::Checked => turn(a.tx.learned.last_checked_at.cmp(&b.tx.learned.last_checked_at)),
+            SortBy::Changed => {
+                self.present_first(a.tx.learned.last_changed_at.map(Reverse), b.tx.learned.last_changed_at.map(Reverse))
+            }
+            SortBy::Route => turn(route(a).cmp(&route(b))),
+            SortBy::Ticket => self.present_first(ticket(a), ticket(b)),
+            SortBy::Hash => {
+                let letters = |of: &Candidate| of.tx.told.transaction_id.as_str().to_ascii_lowercase();
+                turn(letters(a).cmp(&letters(b)))
+            }
+            SortBy::Settled => {
+                self.present_first(a.tx.learned.settled_at.map(Reverse), b.tx.learned.settled_at.map(Reverse))
+            }
+        }
+    }
+
+    /// Compares what may be absent. The direction doesn't concern the absent: nobody turns a list round to see them.
+    fn present_first<T: Ord>(self, a: Option<T>, b: Option<T>) -> Ordering {
+        match (a, b) {
+            (Some(a), Some(b)) if self.reversed => b.cmp(&a),
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        }
+    }
+}
+
+/// The order of two transactions by these keys at `now`. It is total: what is equal by all keys goes by its number.
+pub fn compare(a: &Candidate, b: &Candidate, keys: &[SortKey], now: DateTime<Utc>) -> Ordering {
+    let by_keys = keys.iter().map(|key| key.compare(a, b, now)).find(|ordering| ordering.is_ne());
+    by_keys.unwrap_or_else(|| a.tx.id.cmp(&b.tx.id))
+}
+
+fn severity(of: &Candidate) -> Option<super::super::alert::Severity> {
+    of.alerts.iter().map(|alert| alert.rule.severity()).max()
+}
+
+fn due(of: &Candidate) -> Option<DateTime<Utc>> {
+    of.tx.is_waiting().then(|| of.tx.deadline().at)
+}
+
+fn rank(of: &Candidate) -> u8 {
+    match &of.tx.learned.status {
+        Some(RouterStatus::PartialSuccess) => 0,
+        Some(RouterStatus::NeedsGas) => 1,
+        Some(RouterStatus::Unknown(_)) => 2,
+        Some(RouterStatus::Refund) => 3,
+        Some(RouterStatus::NotFound) => 4,
+        Some(RouterStatus::Ongoing) => 5,
+        None => 6,
+        Some(RouterStatus::Success) => 7,
+    }
+}
+
+fn raw<'a>(of: &Candidate<'a>) -> &'a str {
+    of.tx.learned.status.as_ref().map_or("", RouterStatus::raw)
+}
+
+fn route(of: &Candidate) -> [String; 2] {
+    [of.tx.from_name().to_lowercase(), of.tx.to_name().to_lowercase()]
+}
+
+fn ticket(of: &Candidate) -> Option<String> {
+    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_lowercase())
+}

@@ -1,0 +1,219 @@
+//! One term of a filter, and whether it holds.
+//!
+//! What is dear (lower case, patterns, names of chains) is done when the term is made: it must never be done again for
+//! each of ten thousand rows.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use regex::Regex;
+
+use super::{
+    super::{
+        chains,
+        ids::ChainId,
+        status::RouterStatus,
+        transaction::{Tracking, Transaction},
+    },
+    Candidate,
+};
+
+/// A test, or its contrary.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) negated: bool,
+    pub(super) test: Test,
+}
+
+/// What can be asked of a transaction.
+#[derive(Clone, Debug)]
+pub(super) enum Test {
+    /// A bare word, in lower case.
+    Word(String),
+    /// Exact text.
+    Exact(String),
+    /// A regular expression.
+    Pattern(Regex),
+    Is(State),
+    /// Any of these.
+    Status(Vec<StatusTest>),
+    Chain(Side, ChainTest),
+    Span(Measure, Comparison, TimeDelta),
+    /// In lower case, like the next two.
+    Label(String),
+    Ticket(String),
+    Profile(String),
+}
+
+/// `is:` and what it asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Attention,
+    Overdue,
+    Unsettled,
+    Settled,
+    Acked,
+    Active,
+    Parked,
+    Untracked,
+}
+
+/// One of the values of `status:`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StatusTest {
+    Documented(RouterStatus),
+    Unknown,
+    /// No answer yet.
+    NoAnswer,
+}
+
+/// Which ends of the route are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Either,
+    From,
+    To,
+}
+
+/// A chain by ID, or by a name without case.
+#[derive(Clone, Debug)]
+pub(super) struct ChainTest {
+    id: ChainId,
+    lower: String,
+    table_id: Option<&'static ChainId>,
+}
+
+/// What is measured in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// Since submission.
+    Age,
+    /// Until the deadline, of those that wait; negative once it has passed.
+    Due,
+    /// Since the last answer; infinite if there was none.
+    Checked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Less,
+    LessOrEqual,
+    More,
+    MoreOrEqual,
+}
+
+impl Term {
+    /// Whether the term holds for this transaction at `now`.
+    pub(super) fn holds(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+        self.test.holds(candidate, now) != self.negated
+    }
+}
+
+impl Test {
+    fn holds(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+        let tx = candidate.tx;
+        match self {
+            Self::Word(word) => any_text(tx, |text| contains(text, word)),
+            Self::Exact(exact) => any_text(tx, |text| text.contains(exact.as_str())),
+            Self::Pattern(pattern) => any_text(tx, |text| pattern.is_match(text)),
+            Self::Is(state) => state.holds(candidate),
+            Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.learned.status.as_ref())),
+            Self::Chain(side, chain) => {
+                let from = || chain.holds(&tx.told.from_chain, tx.from_name());
+                let to = || chain.holds(&tx.told.to_chain, tx.to_name());
+                match side {
+                    Side::Either => from() || to(),
+                    Side::From => from(),
+                    Side::To => to(),
+                }
+            }
+            Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
+            Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
+            Self::Ticket(ticket) => tx.told.ticket.as_deref().is_some_and(|own| same(own, ticket)),
+            Self::Profile(profile) => same(&tx.profile, profile),
+        }
+    }
+}
+
+impl State {
+    fn holds(self, candidate: &Candidate) -> bool {
+        let tx = candidate.tx;
+        match self {
+            Self::Attention => !candidate.alerts.is_empty(),
+            Self::Overdue => tx.is_overdue(),
+            Self::Unsettled => !tx.is_settled(),
+            Self::Settled => tx.is_settled(),
+            // Alerts can't be acknowledged yet, so there is none that is.
+            Self::Acked => false,
+            Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
+            Self::Parked => matches!(tx.tracking, Tracking::Parked(_)),
+            Self::Untracked => tx.tracking == Tracking::Untracked,
+        }
+    }
+}
+
+impl StatusTest {
+    fn holds(&self, status: Option<&RouterStatus>) -> bool {
+        match (self, status) {
+            (Self::Documented(wanted), Some(status)) => wanted == status,
+            (Self::Unknown, Some(RouterStatus::Unknown(_))) | (Self::NoAnswer, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl ChainTest {
+    /// A chain as a person writes it. Any text may be the name that the service has for one.
+    pub(super) fn new(text: &str) -> Self {
+        let table_id = chains::named(text).map(|chain| &chain.id);
+        Self { id: ChainId::new(text), lower: text.to_lowercase(), table_id }
+    }
+
+    fn holds(&self, id: &ChainId, name: String) -> bool {
+        self.id == *id || self.table_id == Some(id) || same(&name, &self.lower)
+    }
+}
+
+impl Measure {
+    fn holds(self, tx: &Transaction, now: DateTime<Utc>, fits: impl Fn(TimeDelta) -> bool) -> bool {
+        let span = match self {
+            Self::Age => Some(TimeDelta::from_std(tx.age(now)).unwrap_or(TimeDelta::MAX)),
+            Self::Due => tx.is_waiting().then(|| tx.deadline().at - now),
+            Self::Checked => Some(tx.learned.last_checked_at.map_or(TimeDelta::MAX, |checked| now - checked)),
+        };
+        span.is_some_and(fits)
+    }
+}
+
+impl Comparison {
+    fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Less => ordering.is_lt(),
+            Self::LessOrEqual => ordering.is_le(),
+            Self::More => ordering.is_gt(),
+            Self::MoreOrEqual => ordering.is_ge(),
+        }
+    }
+}
+
+/// Whether any text that a person would search by fits.
+fn any_text(tx: &Transaction, fits: impl Fn(&str) -> bool) -> bool {
+    let told = &tx.told;
+    let own = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str()];
+    let more = told.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
+    own.into_iter().chain(more).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
+}
+
+/// Whether a text contains a word that is in lower case, without case. Nearly all text is ASCII and needs no copy.
+fn contains(text: &str, lower: &str) -> bool {
+    if text.is_ascii() && lower.is_ascii() {
+        let (text, lower) = (text.as_bytes(), lower.as_bytes());
+        return lower.is_empty() || text.windows(lower.len()).any(|window| window.eq_ignore_ascii_case(lower));
+    }
+    text.to_lowercase().contains(lower)
+}
+
+/// Whether a text is one that is in lower case, without case.
+fn same(text: &str, lower: &str) -> bool {
+    if text.is_ascii() { text.eq_ignore_ascii_case(lower) } else { text.to_lowercase() == lower }
+}

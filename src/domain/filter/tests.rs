@@ -1,0 +1,269 @@
+//! Terms on transactions, errors with their places, and the order's laws.
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+
+use super::{
+    super::{
+        alert::{Rule, Subject},
+        fixtures::{self, says},
+        ids::RowId,
+        status::RouterStatus,
+        transaction::Tracking,
+    },
+    *,
+};
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+}
+
+fn alert(rule: Rule) -> Alert {
+    Alert {
+        id: 1,
+        rule,
+        subject: Subject::Transaction(RowId(1)),
+        profile: "default".into(),
+        raised_at: at(0),
+        clean: 0,
+        message: String::new(),
+    }
+}
+
+/// Arbitrum to Base, ongoing and checked at 1000 s, overdue since 900 s, with all the words that can be searched.
+fn ongoing() -> Transaction {
+    let mut tx = fixtures::transaction(0xabc);
+    tx.apply(&says(RouterStatus::Ongoing), at(1_000));
+    tx.told.ticket = Some("SUP-4412".into());
+    tx.labels = vec!["batch-17".into(), "two words".into()];
+    tx.notes = vec!["Grüße an ÄRGER".into()];
+    tx
+}
+
+fn matches(text: &str, tx: &Transaction, alerts: &[Alert]) -> bool {
+    Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).matches(&Candidate { tx, alerts }, at(1_060))
+}
+
+/// What holds for [`ongoing`] with an alert.
+const HOLDS: &[&str] = &[
+    "",
+    "  ",
+    "0x00 -zzz",
+    "ABC",
+    "arbitrum",
+    "BASE",
+    "42161",
+    "sup-44",
+    "BATCH",
+    "ärger",
+    "-nothing",
+    "\"SUP-44\"",
+    "\"two words\"",
+    "/abc$/",
+    "/^SUP-\\d+$/",
+    "/two w/",
+    "-/^abc/",
+    "is:attention",
+    "is:overdue",
+    "is:overdue -is:acked",
+    "is:unsettled",
+    "-is:settled",
+    "is:active",
+    "-is:parked",
+    "-is:untracked",
+    "status:ongoing",
+    "status:NOT_FOUND,ongoing",
+    "-status:unknown,none",
+    "chain:base",
+    "chain:arb",
+    "chain:8453",
+    "from:42161",
+    "from:Arbitrum",
+    "-from:base",
+    "to:8453",
+    "-to:845",
+    "age>17m",
+    "age<=17.7m",
+    "age>=1060s",
+    "due<0s",
+    "due<-2m",
+    "due>=-160s",
+    "checked>59s",
+    "checked<=60s",
+    "label:BATCH-17",
+    "label:\"two words\"",
+    "ticket:sup-4412",
+    "-ticket:SUP-44",
+    "profile:Default",
+    "sort:sev is:active",
+];
+
+#[test]
+fn each_term_holds_or_not() {
+    let tx = ongoing();
+    for text in HOLDS {
+        assert!(matches(text, &tx, &[alert(Rule::Overdue)]), "{text}");
+    }
+    for text in HOLDS.iter().filter(|text| !text.contains(' ') && !text.is_empty()) {
+        let contrary = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
+        assert!(!matches(&contrary, &tx, &[alert(Rule::Overdue)]), "{contrary}");
+    }
+    assert!(!matches("is:attention", &tx, &[]));
+    assert!(!matches("\"sup-44\"", &tx, &[]));
+    assert!(!matches("base nothing", &tx, &[]));
+}
+
+#[test]
+fn other_states_have_their_words_too() {
+    let fresh = fixtures::transaction(1);
+    for text in ["status:none", "checked>9999h", "-is:overdue", "due<0s", "is:active", "-status:unknown"] {
+        assert!(matches(text, &fresh, &[]), "{text}");
+    }
+    let mut done = ongoing();
+    done.apply(&says(RouterStatus::Success), at(1_001));
+    for text in ["is:settled", "-is:active", "-due<0s", "-due>0s", "age<1002s", "status:success"] {
+        assert!(matches(text, &done, &[]), "{text}");
+    }
+    let mut odd = ongoing();
+    odd.apply(&says(RouterStatus::Unknown("settling".into())), at(1_001));
+    odd.tracking = Tracking::Parked("no".into());
+    for text in ["status:unknown", "is:parked", "is:active", "-due<0s"] {
+        assert!(matches(text, &odd, &[]), "{text}");
+    }
+    odd.tracking = Tracking::Untracked;
+    assert!(matches("is:untracked -is:active is:unsettled", &odd, &[]));
+}
+
+#[test]
+fn errors_have_a_place_and_a_way_out() {
+    let table = [
+        ("is:overdu", 3..9, "did you mean `overdue`?"),
+        ("a -is:x", 6..7, "expected one of attention, overdue"),
+        ("statu:ongoing", 0..5, "did you mean `status`?"),
+        ("status:ongoing,nofound", 15..22, "did you mean `not_found`?"),
+        ("status:ongoing,", 7..15, "expected a value"),
+        ("from:", 0..5, "expected a value after `from:`"),
+        ("https://x", 0..5, "into quotation marks"),
+        ("age:30m", 0..3, "write age>30m"),
+        ("status>3", 0..6, "can't be compared"),
+        ("arb>base", 0..3, "from:ARB to:BASE"),
+        ("age>30", 4..6, "90s, 30m or 2h"),
+        ("age>-3m", 4..7, "90s, 30m or 2h"),
+        ("age>=", 0..5, "90s, 30m or 2h"),
+        ("ä \"open", 3..8, "never closed"),
+        ("/open\\/", 0..7, "never closed"),
+        ("label:\"open", 6..11, "never closed"),
+        ("\"a\"b", 0..4, "expected a blank"),
+        ("\"\"", 0..2, "expected text"),
+        ("/(/", 0..3, "no regular expression: unclosed group"),
+        ("/(\\w{100}){1000}/", 0..17, "no regular expression"),
+        ("- a", 0..1, "right after `-`"),
+        ("sort:sev,-du", 10..12, "did you mean `due`?"),
+        ("sort:", 0..5, "expected one of sev, due"),
+        ("-sort:sev", 0..9, "can't be negated"),
+    ];
+    for (text, range, expected) in table {
+        let error = Filter::parse(text).unwrap_err();
+        assert!(error.at == range && error.message.contains(expected), "{text}: {error:?}");
+    }
+}
+
+#[test]
+fn sort_keys_are_read_with_their_direction() {
+    let key = |by, reversed| SortKey { by, reversed };
+    let filter = Filter::parse("sort:-age,ticket base sort:hash").unwrap();
+    assert_eq!(filter.sort(), [key(SortBy::Age, true), key(SortBy::Ticket, false), key(SortBy::Hash, false)]);
+    assert_eq!(Filter::parse("base").unwrap().sort(), SortKey::DEFAULT);
+    assert_eq!(Filter::everything().sort(), SortKey::DEFAULT);
+}
+
+fn sorted(text: &str, rows: &[(Transaction, Vec<Alert>)]) -> Vec<i64> {
+    let filter = Filter::parse(text).unwrap();
+    let mut rows: Vec<Candidate> = rows.iter().map(|(tx, alerts)| Candidate { tx, alerts }).collect();
+    rows.sort_by(|a, b| compare(a, b, filter.sort(), at(5_000)));
+    rows.iter().map(|row| row.tx.id.0).collect()
+}
+
+#[test]
+fn what_wants_a_look_comes_first() {
+    let waiting = |number: i64, submitted: i64| {
+        let mut tx = fixtures::transaction(number);
+        tx.told.submitted_at = Some(at(submitted));
+        tx
+    };
+    let mut done = waiting(4, 0);
+    done.apply(&says(RouterStatus::Success), at(900));
+    done.told.ticket = Some("b".into());
+    let mut asked = waiting(3, 10);
+    asked.apply(&says(RouterStatus::Ongoing), at(800));
+    asked.told.ticket = Some("A".into());
+    let rows = [
+        (done, vec![]),
+        (asked, vec![]),
+        (waiting(2, 20), vec![alert(Rule::Refund)]),
+        (waiting(1, 20), vec![alert(Rule::Refund), alert(Rule::Overdue)]),
+    ];
+    let table = [
+        ("", [1, 2, 3, 4]),
+        ("sort:-sev", [3, 4, 2, 1]),
+        ("sort:due", [3, 1, 2, 4]),
+        ("sort:-due", [1, 2, 3, 4]),
+        ("sort:age", [3, 1, 2, 4]),
+        ("sort:status", [3, 1, 2, 4]),
+        ("sort:checked", [1, 2, 3, 4]),
+        ("sort:-checked", [4, 3, 1, 2]),
+        ("sort:changed", [4, 3, 1, 2]),
+        ("sort:route", [1, 2, 3, 4]),
+        ("sort:ticket", [3, 4, 1, 2]),
+        ("sort:-ticket", [4, 3, 1, 2]),
+        ("sort:-hash", [4, 3, 2, 1]),
+        ("sort:settled", [4, 1, 2, 3]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(sorted(text, &rows), expected, "{text}");
+    }
+}
+
+fn rows() -> impl Strategy<Value = Vec<(Transaction, Vec<Alert>)>> {
+    let row = (0..7_usize, 0..3_i64, 0..3_i64, prop::option::of(0..3_u8), 0..5_usize);
+    prop::collection::vec(row, 3).prop_map(|rows| {
+        let make = |(id, (status, asked, submitted, ticket, rule)): (usize, (usize, i64, i64, Option<u8>, usize))| {
+            let mut tx = fixtures::transaction(i64::try_from(id).unwrap());
+            tx.told.submitted_at = Some(at(submitted * 100));
+            tx.told.ticket = ticket.map(|ticket| format!("T{ticket}"));
+            if let Some(status) = RouterStatus::DOCUMENTED.get(status) {
+                tx.apply(&says(status.clone()), at(asked * 1_000));
+            }
+            (tx, Rule::ALL.get(rule + 6).map(|rule| alert(*rule)).into_iter().collect())
+        };
+        rows.into_iter().enumerate().map(make).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>(), typed in "(-?(is|status|sort|age|due|label|x)?[:<>=]{0,2}[\"/a-z,ä\\\\ (*{0-9-]{0,9}){0,4}") {
+        for text in [text, typed] {
+            match Filter::parse(&text) {
+                Ok(filter) => prop_assert!(!filter.sort().is_empty()),
+                Err(error) => {
+                    prop_assert!(!error.at.is_empty(), "{text:?} {error:?}");
+                    prop_assert!(text.get(error.at.clone()).is_some(), "{text:?} {error:?}");
+                    prop_assert!(!error.message.chars().any(char::is_control));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_is_total(rows in rows(), keys in prop::collection::vec((0..SortBy::ALL.len(), any::<bool>()), 0..4)) {
+        let keys: Vec<_> = keys.into_iter().map(|(by, reversed)| SortKey { by: SortBy::ALL[by], reversed }).collect();
+        let row = |index: usize| Candidate { tx: &rows[index].0, alerts: &rows[index].1 };
+        let order = |a, b| compare(&row(a), &row(b), &keys, at(2_000));
+        for (a, b, c) in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)] {
+            prop_assert!(order(a, a).is_eq() && order(a, b).is_ne());
+            prop_assert_eq!(order(a, b), order(b, a).reverse());
+            prop_assert!(!(order(a, b).is_lt() && order(b, c).is_lt()) || order(a, c).is_lt());
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The one table of fields, and how a row of named values becomes a transaction.
+//!
+//! It must never shorten what the service is asked with: an ID that is too long is an error, not a cut.
+
+use std::{borrow::Cow, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::{
+    chains,
+    deadline::LONGEST_ESTIMATE,
+    ids::{ChainId, TxHash},
+    span,
+    text::{FIELD_LIMIT, clean, clean_or_none},
+    transaction::{NewTransaction, Told},
+};
+
+use super::hashes;
+
+/// The shortest text that is taken for a hash: what `TX` of the command line needs to find it again.
+const SHORTEST_HASH: usize = 6;
+/// The way out of every missing value.
+const REQUIRES: &str = "the service requires transactionId, fromChainId, toChainId and quoteId";
+
+macro_rules! fields {
+    ($($field:ident $name:literal,)*) => {
+        /// A field of a transaction to be tracked.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Field { $($field,)* }
+
+        impl Field {
+            /// Every field, in the order in which a row without a header gives them.
+            pub(super) const ALL: &[Self] = &[$(Self::$field,)*];
+
+            /// The field's name, as in the JSON.
+            pub(super) fn name(self) -> &'static str {
+                match self { $(Self::$field => $name,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    TransactionId "transactionId",
+    FromChainId "fromChainId",
+    ToChainId "toChainId",
+    QuoteId "quoteId",
+    RequestId "requestId",
+    EstimatedRouteDuration "estimatedRouteDuration",
+    SubmittedAt "submittedAt",
+    Ticket "ticket",
+    FromAddress "fromAddress",
+    Labels "labels",
+    Note "note",
+}
+
+/// How many fields there are.
+const COUNT: usize = Field::ALL.len();
+
+impl Field {
+    /// What the service requires (`service.md` 4.1).
+    pub(super) const REQUIRED: [Self; 4] = [Self::TransactionId, Self::FromChainId, Self::ToChainId, Self::QuoteId];
+
+    /// The field that a column is named for, in any case, with or without `_`, `-` and blanks between the words.
+    pub(super) fn named(column: &str) -> Option<Self> {
+        let letters = || column.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
+        let same = |field: &&Self| {
+            let name = field.name().chars().map(|letter| letter.to_ascii_lowercase());
+            letters().map(|letter| letter.to_ascii_lowercase()).eq(name)
+        };
+        Self::ALL.iter().find(same).copied()
+    }
+}
+
+/// A row of named values, as they came. An empty value is none.
+#[derive(Default)]
+pub(super) struct Row<'a> {
+    values: [Option<Cow<'a, str>>; COUNT],
+}
+
+impl<'a> Row<'a> {
+    /// Sets a value. `false` if the field has one already, so that none is lost in silence.
+    pub(super) fn set(&mut self, field: Field, value: impl Into<Cow<'a, str>>) -> bool {
+        let value = value.into();
+        match self.values.get_mut(field as usize) {
+            _ if value.trim().is_empty() => true,
+            Some(slot @ None) => {
+                *slot = Some(value);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The value of a field.
+    pub(super) fn get(&self, field: Field) -> Option<&str> {
+        self.values.get(field as usize).and_then(Option::as_deref)
+    }
+}
+
+/// A row that is fine.
+pub(super) struct Reading {
+    /// The transaction.
+    pub(super) transaction: NewTransaction,
+    /// The estimate was too long to be believed; a sentence that says so.
+    pub(super) clamped: Option<String>,
+}
+
+/// Why a row isn't fine.
+#[derive(Default)]
+pub(super) struct Refusal {
+    /// Required fields without a value.
+    pub(super) missing: Vec<&'static str>,
+    /// What is wrong with values that are there, a sentence each.
+    pub(super) wrong: Vec<String>,
+    /// The hash, if that is fine.
+    pub(super) hash: Option<TxHash>,
+}
+
+impl Refusal {
+    /// All of it in one line.
+    pub(super) fn message(&self) -> String {
+        let missing = match self.missing.split_last() {
+            None => None,
+            Some((only, [])) => Some(format!("{only} is missing; {REQUIRES}")),
+            Some((last, others)) => Some(format!("{} and {last} are missing; {REQUIRES}", others.join(", "))),
+        };
+        missing.into_iter().chain(self.wrong.iter().cloned()).collect::<Vec<_>>().join(". ")
+    }
+}
+
+/// The transaction of a row, or everything that is wrong with it.
+pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Refusal>> {
+    let mut reader = Reader { row, any_chain, refusal: Box::default(), clamped: None };
+    let hash = reader.hash();
+    let from_chain = reader.chain(Field::FromChainId);
+    let to_chain = reader.chain(Field::ToChainId);
+    let quote_id = reader.required(Field::QuoteId).and_then(|_| reader.whole(Field::QuoteId));
+    let request_id = reader.whole(Field::RequestId);
+    let estimate = reader.estimate();
+    let submitted_at = reader.time();
+    let from_address = reader.whole(Field::FromAddress);
+    let Reader { mut refusal, clamped, .. } = reader;
+    let sound = refusal.missing.is_empty() && refusal.wrong.is_empty();
+    let (true, Some(hash), Some(from_chain), Some(to_chain), Some(quote_id)) =
+        (sound, hash.clone(), from_chain, to_chain, quote_id)
+    else {
+        refusal.hash = hash;
+        return Err(refusal);
+    };
+    let told = Told {
+        transaction_id: hash,
+        from_chain,
+        to_chain,
+        quote_id,
+        request_id,
+        estimate,
+        submitted_at,
+        from_address,
+        ticket: row.get(Field::Ticket).and_then(clean_or_none),
+    };
+    let note = row.get(Field::Note).and_then(clean_or_none);
+    Ok(Reading { transaction: NewTransaction { told, labels: labels(row), note }, clamped })
+}
+
+fn labels(row: &Row) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in row.get(Field::Labels).unwrap_or_default().split(';').filter_map(clean_or_none) {
+        if !labels.contains(&label) {
+            labels.push(label);
+        }
+    }
+    labels
+}
+
+/// Reads one row value by value and gathers what is wrong.
+struct Reader<'a> {
+    row: &'a Row<'a>,
+    any_chain: bool,
+    refusal: Box<Refusal>,
+    clamped: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn wrong<T>(&mut self, field: Field, reason: &str) -> Option<T> {
+        self.refusal.wrong.push(format!("{}: {reason}", field.name()));
+        None
+    }
+
+    /// The value of a required field. Text that has nothing visible in it is missing too.
+    fn required(&mut self, field: Field) -> Option<&'a str> {
+        let value = self.row.get(field).filter(|value| !clean(value).is_empty());
+        if value.is_none() {
+            self.refusal.missing.push(field.name());
+        }
+        value
+    }
+
+    /// A value that must not be cut, since somebody is asked or paid by it.
+    fn whole(&mut self, field: Field) -> Option<String> {
+        let value = clean_or_none(self.row.get(field)?)?;
+        match value.chars().count() {
+            FIELD_LIMIT.. => {
+                self.wrong(field, &format!("it has {FIELD_LIMIT} characters or more; is a quotation mark missing?"))
+            }
+            _ => Some(value),
+        }
+    }
+
+    fn hash(&mut self) -> Option<TxHash> {
+        let field = Field::TransactionId;
+        let raw = self.required(field)?;
+        if hashes::is_url(raw) {
+            let found = hashes::hashes_in(raw);
+            return match (found.len(), found.into_iter().next()) {
+                (1, hash) => hash,
+                (0, _) => {
+                    self.wrong(field, "no path segment or query value of the URL is a hash; give the hash itself")
+                }
+                _ => self.wrong(field, "the URL holds more than one hash; give the one of the source transaction"),
+            };
+        }
+        let value = self.whole(field)?;
+        let length = value.chars().count();
+        if value.contains(' ') {
+            return self.wrong(field, &format!("`{value}` has blanks inside; give the hash alone"));
+        }
+        if length < SHORTEST_HASH {
+            let reason =
+                format!("`{value}` has {length} characters, a hash has at least {SHORTEST_HASH}; give it whole");
+            return self.wrong(field, &reason);
+        }
+        Some(TxHash::new(value))
+    }
+
+    fn chain(&mut self, field: Field) -> Option<ChainId> {
+        let raw = self.required(field)?;
+        chains::parse(raw, self.any_chain).map_or_else(|error| self.wrong(field, &error.to_string()), Some)
+    }
+
+    fn estimate(&mut self) -> Option<Duration> {
+        let field = Field::EstimatedRouteDuration;
+        let value = clean_or_none(self.row.get(field)?)?;
+        let seconds = value.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        let Some(seconds) = seconds else {
+            return self.wrong(field, &format!("`{value}` is not a number of seconds; write it as 900"));
+        };
+        let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        if estimate > LONGEST_ESTIMATE {
+            let most = span::long(LONGEST_ESTIMATE);
+            self.clamped = Some(format!("{} of {value} s is not believed; {most} is taken instead", field.name()));
+        }
+        Some(estimate.min(LONGEST_ESTIMATE))
+    }
+
+    fn time(&mut self) -> Option<DateTime<Utc>> {
+        let value = clean_or_none(self.row.get(Field::SubmittedAt)?)?;
+        span::parse_time(&value).map_or_else(|error| self.wrong(Field::SubmittedAt, &error), Some)
+    }
+}

@@ -1,0 +1,72 @@
+//! What looks like a transaction hash, in a URL, in a ticket, on its own.
+//!
+//! It must never take an address for a hash: in running text only the three known shapes count.
+
+use crate::domain::ids::TxHash;
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The digits after `0x`, if the text starts so and goes on in hexadecimal digits.
+fn digits(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
+}
+
+/// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90
+/// characters of base 58.
+pub(super) fn is_hash(word: &str) -> bool {
+    let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
+    digits(word).is_some_and(|digits| digits.len() == 64)
+        || (word.len() == 64 && is_hex(word))
+        || ((80..=90).contains(&word.len()) && word.bytes().all(base58))
+}
+
+/// Whether a word may be a hash where its neighbours say that it is one: also a short one, or of an unknown shape.
+pub(super) fn may_be_hash(word: &str) -> bool {
+    digits(word).is_some_and(|digits| digits.len() >= 8)
+        || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and
+/// words of a sentence come out alike.
+pub(super) fn hashes_in(text: &str) -> Vec<TxHash> {
+    let mut found: Vec<TxHash> = Vec::new();
+    for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| is_hash(word)) {
+        let hash = TxHash::new(word);
+        if found.iter().all(|other| other.key() != hash.key()) {
+            found.push(hash);
+        }
+    }
+    found
+}
+
+/// Whether a text is a URL, as far as we care.
+pub(super) fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_hashes_count_in_running_text() {
+        let digits = "ab".repeat(32);
+        let base58 = "5".repeat(88);
+        let address = "ab".repeat(20);
+        let table = [
+            (format!("https://scan.example/tx/0x{digits}?chain=1#top"), 1),
+            (format!("https://scan.example/#/search?q={digits}"), 1),
+            (format!("https://sol.example/tx/{base58}"), 1),
+            (format!("https://scan.example/address/0x{address}"), 0),
+            (format!("it is 0x{digits}, again 0X{}.", digits.to_uppercase()), 1),
+            (format!("0x{digits}_30_100"), 1),
+            (format!("0x{digits}00"), 0),
+            ("0x9f3c…e21b".to_owned(), 0),
+        ];
+        for (text, count) in table {
+            assert_eq!(hashes_in(&text).len(), count, "{text}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Files and pasted text in, transactions to be tracked out (`commands.md`, Import; `mockups.md`, screen 9).
+//!
+//! Bytes in, values out: no file is opened and no clock read here. It must never take a batch in part, and never let
+//! text through that [`clean`](crate::domain::text::clean) hasn't seen.
+
+mod batch;
+mod csv;
+mod fields;
+mod hashes;
+mod json;
+mod paste;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::domain::transaction::NewTransaction;
+
+use fields::Row;
+pub use paste::{Pasted, paste};
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// By the first character that isn't blank: `[` is JSON, `{` is NDJSON, anything else is CSV.
+    #[default]
+    Auto,
+    /// A header row and a row for each transaction; commas, semicolons or tabs between the values.
+    Csv,
+    /// An array of objects.
+    Json,
+    /// An object a line. Objects that go over several lines are fine too.
+    Ndjson,
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// How the file is written.
+    pub format: Format,
+    /// Whether chain IDs pass that neither are known nor look like one (`--any-chain`).
+    pub any_chain: bool,
+}
+
+/// What a file held, in its order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// The transactions, none of them twice.
+    pub transactions: Vec<NewTransaction>,
+    /// What was ignored or changed, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// Where in a file something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The file as a whole.
+    File,
+    /// A line, counted from 1 as an editor does.
+    Line(usize),
+    /// An element of a JSON array, counted from 1.
+    Item(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File => out.write_str("the file"),
+            Self::Line(number) => write!(out, "line {number}"),
+            Self::Item(number) => write!(out, "item {number}"),
+        }
+    }
+}
+
+/// Why a line can't be taken. Its text is the whole message: the place, the reason and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", prefix(*place))]
+pub struct LineError {
+    /// Where it stands.
+    pub place: Place,
+    /// The reason and the way out.
+    pub message: String,
+}
+
+fn prefix(place: Place) -> String {
+    match place {
+        Place::File => String::new(),
+        place => format!("{place}: "),
+    }
+}
+
+/// What a reader finds, in the order of the file.
+enum Event<'a> {
+    /// A row of named values.
+    Row(Place, &'a Row<'a>),
+    /// Something that can't be read as a row, and why.
+    Bad(Place, String),
+    /// A column that means nothing to us; its name is clean.
+    UnknownColumn(String),
+}
+
+/// Reads a whole file. All or nothing: an error comes with every bad line, up to a thousand of them.
+pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
+    let refuse = |message: &str| vec![LineError { place: Place::File, message: message.into() }];
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(refuse("the file is UTF-16; save it as UTF-8"));
+    }
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+        return Err(refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines"));
+    };
+    let mut collector = batch::Collector::new(options.any_chain);
+    let sink = &mut |event: Event| collector.take(event);
+    match (options.format, first) {
+        (Format::Csv, _) => csv::read(bytes, sink),
+        (Format::Json, b'{') | (Format::Ndjson, _) | (Format::Auto, b'{') => json::read_lines(bytes, sink),
+        (Format::Json, _) | (Format::Auto, b'[') => json::read_array(bytes, sink),
+        (Format::Auto, _) => csv::read(bytes, sink),
+    }
+    collector.finish()
+}

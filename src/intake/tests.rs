@@ -1,0 +1,310 @@
+//! Tables of files and pastes, and what must come of them.
+
+use std::time::Duration;
+
+use chrono::DateTime;
+use proptest::prelude::*;
+
+use crate::domain::{deadline::LONGEST_ESTIMATE, fixtures, text::clean, transaction::NewTransaction};
+
+use super::*;
+
+const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId";
+
+fn hash() -> String {
+    format!("0x{}", "ab".repeat(32))
+}
+
+fn batch(text: impl AsRef<[u8]>) -> Batch {
+    read(text.as_ref(), &Options::default()).unwrap()
+}
+
+fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
+    read(text.as_ref(), &Options::default()).unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+fn pasted(text: &str) -> Vec<Pasted> {
+    paste(text, &Options::default())
+}
+
+#[test]
+fn every_spelling_of_a_file_gives_the_same_transaction() {
+    let table = [
+        "transactionId,fromChainId,toChainId,quoteId\n0xabcdef,42161,8453,q\n",
+        "\u{feff}quote_id;TO_CHAIN_ID;from_chain_id;Transaction ID\r\nq;8453;42161;0xabcdef\r\n\r\n;;\r\n",
+        "\n\nTRANSACTIONID\tfromchainid\ttoChainId\tquoteId\n\"0xabcdef\"\t42161\t 8453 \tq",
+        r#"[{"transactionId":"0xabcdef","fromChainId":42161,"toChainId":"8453","quoteId":"q","requestId":null}]"#,
+        r#"{"transaction_id":"0xabcdef","from_chain_id":42161,"to_chain_id":8453,"quote_id":"q"}"#,
+        "{\n  \"transactionId\": \"0xabcdef\", \"fromChainId\": \"42161\",\n \"toChainId\": 8453, \"quoteId\": \"q\"\n}\n",
+    ];
+    let mut told = fixtures::told(1);
+    (told.transaction_id, told.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
+    for text in table {
+        let batch = batch(text);
+        assert_eq!(batch.transactions, [NewTransaction { told: told.clone(), labels: vec![], note: None }], "{text}");
+        assert_eq!(batch.warnings, Vec::<String>::new(), "{text}");
+    }
+}
+
+#[test]
+fn optional_values_are_read() {
+    let csv = format!(
+        "{HEADER},requestId,estimatedRouteDuration,submittedAt,fromAddress,ticket,labels,note\n\
+         https://scan.example/tx/{}?a=b,42161,8453,q,r,900,1700000000,0xfrom,SUP-1,vip; batch-17 ;vip,\"two\nlines\"\n",
+        hash()
+    );
+    let json = format!(
+        r#"[{{"transactionId":"{}","fromChainId":"42161","toChainId":"8453","quoteId":"q","requestId":"r",
+        "estimatedRouteDuration":900.0,"submittedAt":"2023-11-14T22:13:20Z","fromAddress":"0xfrom","ticket":"SUP-1",
+        "labels":["vip","batch-17"],"note":"two lines"}}]"#,
+        hash()
+    );
+    for text in [csv, json] {
+        let NewTransaction { told, labels, note } = batch(&text).transactions.remove(0);
+        assert_eq!(told.transaction_id.as_str(), hash());
+        assert_eq!(told.request_id.as_deref(), Some("r"));
+        assert_eq!(told.estimate, Some(Duration::from_secs(900)));
+        assert_eq!(told.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
+        assert_eq!((told.from_address.as_deref(), told.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
+        assert_eq!((labels, note.as_deref()), (vec!["vip".to_owned(), "batch-17".into()], Some("two lines")));
+    }
+}
+
+#[test]
+fn bad_files_are_told_the_line_and_the_way_out() {
+    let row = |row: &str| format!("{HEADER},estimatedRouteDuration,submittedAt\n{row}\n");
+    let table = [
+        (" \n ".to_owned(), "the file is empty"),
+        ("\u{feff}".to_owned(), "the file is empty"),
+        ("0xabcdef,42161,8453,q\n".to_owned(), "line 1: this is no header row"),
+        ("transactionId,quoteId,note\n".to_owned(), "line 1: the header lacks fromChainId, toChainId; it needs"),
+        (format!("{HEADER},quote_id\n"), "line 1: the header names quoteId twice"),
+        (
+            row("0xabcdef,42161"),
+            "line 2: toChainId and quoteId are missing; the service requires transactionId, fromChainId, toChainId and quoteId",
+        ),
+        (row("0xabcdef,42161,\u{200b},q"), "line 2: toChainId is missing"),
+        (
+            row("0xabcdef,arbitrum,8453,q"),
+            "line 2: fromChainId: `arbitrum` is a name; the service wants the chain's ID, here 42161",
+        ),
+        (row("0xabc,42161,8453,q"), "line 2: transactionId: `0xabc` has 5 characters, a hash has at least 6"),
+        (row("0xab cdef,42161,8453,q"), "has blanks inside"),
+        (row("https://scan.example/address/0xabcdef,42161,8453,q"), "no path segment or query value"),
+        (row(&format!("{},42161,8453,q", "x".repeat(600))), "512 characters or more"),
+        (row("0xabcdef,42161,8453,q,-3"), "line 2: estimatedRouteDuration: `-3` is not a number of seconds"),
+        (row("0xabcdef,42161,8453,q,NaN"), "is not a number of seconds"),
+        (row("0xabcdef,42161,8453,q,inf"), "is not a number of seconds"),
+        (row("0xabcdef,42161,8453,q,9,soon"), "line 2: submittedAt: `soon` is not a time"),
+        (row("0xabcdef,42161,8453,q,9,,extra"), "line 2: 7 values for 6 columns"),
+        (row("0xabcdef,42161,8453,\0"), "line 2: column 4 contains a NUL byte"),
+        (row("\"0xabcdef,42161,8453,q\n0xbcdefa,42161,8453,q"), "line 2: a quotation mark opens here"),
+        (row("\"0xabcdef,42161,8453,q\n0xbcdefa\",42161,8453,q"), "transactionId goes over several lines"),
+        ("[{\"transactionId\":\n }]".to_owned(), "line 2: this is not JSON at column 2"),
+        ("[1]".to_owned(), "item 1: expected an object"),
+        ("{\"quoteId\":[]}".to_owned(), "line 1: quoteId: expected text or a number"),
+        ("{\"quoteId\":1.5}".to_owned(), "line 1: quoteId: the number has too many digits"),
+        ("{\"quoteId\":123456789012345678901234567890}".to_owned(), "too many digits"),
+        ("{\"quoteId\":1,\"quote_id\":2}".to_owned(), "line 1: quoteId is given twice"),
+        ("{}\n\n{\"a\":}\n".to_owned(), "line 3: this is not JSON at column"),
+        ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: this is not JSON"),
+    ];
+    for (text, expected) in table {
+        let errors = errors(&text);
+        assert!(errors.iter().any(|error| error.contains(expected)), "{text:?}: {errors:?}");
+    }
+    assert!(errors(b"\xff\xfet\0r\0")[0].contains("UTF-16"));
+    assert!(
+        errors([HEADER.as_bytes(), b"\n0xabcdef,\xff,8453,q"].concat())[0].starts_with("line 2: column 2 is not UTF-8")
+    );
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_does() {
+    for end in ["\n", "\r\n", "\r"] {
+        let header = format!("{HEADER},note");
+        let lines = [&header, "", "0xabcdef,42161,8453,q,\"a", "b\"", "", "bad,42161,8453,q", "0xabcdef,,8453,q"];
+        let errors = read(lines.join(end).as_bytes(), &Options::default()).unwrap_err();
+        let places: Vec<Place> = errors.iter().map(|error| error.place).collect();
+        assert_eq!(places, [Place::Line(6), Place::Line(7)], "{end:?}");
+    }
+}
+
+#[test]
+fn bad_lines_are_bounded_and_counted() {
+    let text = format!("{HEADER}\n{}", "x,,,\n".repeat(1_500));
+    let errors = errors(&text);
+    assert_eq!(errors.len(), batch::ERROR_LIMIT + 1);
+    assert_eq!(errors.last().unwrap(), "and 500 more are bad");
+}
+
+#[test]
+fn an_estimate_that_is_too_long_is_clamped_and_said() {
+    let found = batch(format!("{HEADER},estimatedRouteDuration\n0xabcdef,42161,8453,q,1e300\n"));
+    assert_eq!(found.transactions[0].told.estimate, Some(LONGEST_ESTIMATE));
+    assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is not believed; 7d 00h is taken instead"]);
+}
+
+#[test]
+fn the_later_duplicate_counts_and_warnings_are_bounded() {
+    let text = format!(
+        "{HEADER},colour\n0xabcdef,42161,8453,old,red\n0xABCDEF,42161,8453,new\n0xabcdef,10,8453,other\n0xabcdef,10,8453,other\n"
+    );
+    let found = batch(text);
+    let quotes: Vec<_> = found.transactions.iter().map(|new| new.told.quote_id.as_str()).collect();
+    assert_eq!(quotes, ["new", "other"]);
+    assert_eq!(
+        found.warnings,
+        [
+            "the column `colour` is unknown and is ignored",
+            "line 4 and line 5 are the same; one of them is kept",
+            "line 2 and line 3 both hold 0xABCDEF; line 3 counts",
+        ]
+    );
+    let many = batch(format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(50)));
+    assert_eq!((many.transactions.len(), many.warnings.len()), (1, 11));
+    assert_eq!(many.warnings[10], "and 39 more pairs that are the same");
+}
+
+#[test]
+fn a_file_without_rows_is_no_error_but_said() {
+    for text in [HEADER, "[]"] {
+        assert_eq!(batch(text).warnings, ["the file holds no transactions"]);
+    }
+}
+
+#[test]
+fn any_chain_is_taken_when_asked_for() {
+    let text = format!("{HEADER}\n0xabcdef,mooncoin,8453,q\n");
+    assert!(errors(&text)[0].contains("--any-chain"));
+    assert!(read(text.as_bytes(), &Options { any_chain: true, ..Options::default() }).is_ok());
+}
+
+#[test]
+fn a_large_file_is_read_in_linear_time() {
+    let rows: String = (0..20_000).map(|number| format!("0x{number:064x},42161,8453,q\n")).collect();
+    assert_eq!(batch(format!("{HEADER}\n{rows}")).transactions.len(), 20_000);
+}
+
+#[test]
+fn pasted_rows_need_no_header() {
+    let hash = hash();
+    let base58 = "5".repeat(88);
+    let table = [
+        format!("{hash},42161,8453,q"),
+        format!("  {hash};42161;8453;q;r;900;1700000000;SUP-1"),
+        format!("{hash}\t42161\t8453\tq"),
+        format!("{hash} 42161  8453 q"),
+        format!("https://scan.example/tx/{hash},42161,8453,q"),
+        format!("{base58},solana-mainnet-beta,8453,q"),
+        "0x7be1aabb,42161,osmosis-1,q_8d1".to_owned(),
+        format!("{HEADER}\n{hash},42161,8453,q"),
+        format!("quoteId;toChainId;transactionId;fromChainId\nq;8453;{hash};42161"),
+        format!(r#"{{"transactionId":"{hash}","fromChainId":42161,"toChainId":8453,"quoteId":"q"}}"#),
+        format!("[{{\"transactionId\":\"{hash}\",\n\"fromChainId\":42161,\"toChainId\":8453,\"quoteId\":\"q\"}}]"),
+    ];
+    for text in table {
+        let found = paste(&text, &Options { any_chain: text.contains("solana"), ..Options::default() });
+        assert!(matches!(&found[..], [Pasted::Complete(_)]), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn pasted_hashes_say_what_they_lack() {
+    let hash = hash();
+    let all = vec!["fromChainId", "toChainId", "quoteId"];
+    let table = [
+        (hash.clone(), all.clone(), 0),
+        (format!("https://scan.example/tx/{hash}"), all.clone(), 0),
+        (format!("[SUP-4412] please, look, at, {hash}!"), all.clone(), 0),
+        (format!("{hash}, it is stuck, please, help"), all, 0),
+        (format!("{hash},42161"), vec!["toChainId", "quoteId"], 1),
+        (format!("{hash},,8453,q"), vec!["fromChainId"], 2),
+        (format!(r#"{{"transactionId":"{hash}","fromChainId":1}}"#), vec!["toChainId", "quoteId"], 1),
+    ];
+    for (text, lacks, has) in table {
+        let found = pasted(&text);
+        let [Pasted::Hash { hash: found, missing, given }] = &found[..] else { panic!("{text}: {found:?}") };
+        assert_eq!((found.as_str(), missing, given.len()), (hash.as_str(), &lacks, has), "{text}");
+    }
+}
+
+#[test]
+fn useless_pastes_say_why() {
+    let table = [
+        ("not-a-hash-line", 1, "`not-a-hash-line` holds no transaction hash; paste the hash"),
+        ("\n0x9f3c…e21b", 2, "holds no whole hash, which is 0x and 64"),
+        ("0x7be1aabb,arbitrum,8453,q", 1, "here 42161"),
+        ("{\"a\":", 1, "holds no transaction hash"),
+    ];
+    for (text, at, expected) in table {
+        let found = pasted(text);
+        let [Pasted::Nothing { line, reason }] = &found[..] else { panic!("{text}: {found:?}") };
+        assert!(*line == at && reason.contains(expected), "{text}: {line} {reason}");
+    }
+    assert_eq!(pasted(" \n "), []);
+}
+
+#[test]
+fn a_huge_paste_is_bounded_and_says_so() {
+    let found = pasted(&"x".repeat(10 << 20));
+    assert!(matches!(&found[..], [Pasted::Nothing { line: 1, reason }] if reason.contains("hoptop import")));
+    assert_eq!(pasted(&"no\n".repeat(10_000)).len(), paste::LINE_LIMIT + 1);
+    let quoted = format!("> {}\n", hash()).repeat(3);
+    assert_eq!(pasted(&quoted).len(), 1);
+}
+
+fn is_clean(new: &NewTransaction) -> bool {
+    let told = &new.told;
+    let optional = [&told.request_id, &told.from_address, &told.ticket, &new.note];
+    let texts = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str(), &told.quote_id];
+    let labels = new.labels.iter().map(String::as_str);
+    texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(labels).all(|t| clean(t) == t)
+}
+
+/// Text made of pieces that mean something to the readers.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("transactionId,fromChainId,toChainId,quoteId,labels,note\n".to_owned()),
+        Just("{\"transactionId\":\"0xabcdef\",\"fromChainId\":1,\"toChainId\":10,\"quoteId\":\"q\\u001b\"}".to_owned()),
+        Just(hash()),
+        "[,;\t\n\r\"{}\\[\\] ]",
+        "42161|8453|0x[0-9a-f]{8}|https://x/|\u{1b}\\[31m|…",
+        any::<String>(),
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
+            if let Err(errors) = read(&bytes, &Options { format, any_chain: true }) {
+                prop_assert!(!errors.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_taken_is_clean(text in pieces(), row in ".{0,20}", any_chain in any::<bool>()) {
+        let options = Options { any_chain, ..Options::default() };
+        let whole = format!("{HEADER},labels,note\n0xabcdef{row},1,10,q{row},{row},{row}");
+        for text in [text, whole] {
+            if let Ok(batch) = read(text.as_bytes(), &options) {
+                prop_assert!(batch.transactions.iter().all(is_clean));
+                let inert = batch.warnings.iter().all(|warning| !warning.chars().any(char::is_control));
+                prop_assert!(inert);
+            }
+            for pasted in paste(&text, &options) {
+                match pasted {
+                    Pasted::Complete(new) => prop_assert!(is_clean(&new)),
+                    Pasted::Hash { hash, given, .. } => {
+                        prop_assert!(clean(hash.as_str()) == hash.as_str());
+                        prop_assert!(given.iter().all(|(_, value)| clean(value) == *value));
+                    }
+                    Pasted::Nothing { reason, .. } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! A simulated service for `demo`, `simulate` and the tests: a pure model ([`world`], [`service`]) and an HTTP server
+//! over it ([`server`]).
+//!
+//! It knows `service.md` and nothing of our client: it must never import the rooms that it is there to test, and never
+//! be kinder to them than the real service.
+
+pub mod body;
+mod chance;
+pub mod plan;
+pub mod scenario;
+mod seeded;
+pub mod server;
+pub mod service;
+mod window;
+pub mod world;

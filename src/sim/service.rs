@@ -1,0 +1,364 @@
+//! The simulated service: a request and the time in, a reply out (`service.md` 4.1, 5, 7, 8).
+//!
+//! Pure: it sends nothing, waits for nothing and reads no clock. It must never print an integrator ID, and never answer
+//! what the real service would refuse.
+
+use std::{fmt, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::{
+    body::{self, Said},
+    chance::Chance,
+    plan::{Answer, Transfer},
+    window::{Rate, Windows},
+    world::World,
+};
+use crate::{
+    clock::Now,
+    domain::{chains, ids::ChainId, secret::IntegratorId},
+};
+
+/// An ID that starts so is one that the service has withdrawn.
+const REVOKED: &str = "revoked";
+
+/// How much the service bears, and how fast it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Requests a second for each integrator ID; under 1 it is one request in a window of `1 / rps` seconds.
+    pub rps: f64,
+    /// How long an answer takes; each one takes between half and one and a half times that.
+    pub latency: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { rps: 10.0, latency: Duration::from_millis(40) }
+    }
+}
+
+/// What came in.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The path, without the query.
+    pub path: String,
+    /// The value of `x-integrator-id`.
+    pub integrator_id: Option<String>,
+    /// The query, decoded, in order.
+    pub query: Vec<(String, String)>,
+}
+
+impl Request {
+    /// The first value of a parameter that isn't empty.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = if self.integrator_id.is_some() { "with an ID" } else { "without an ID" };
+        write!(out, "Request({}, {id}, {:?})", self.path, self.query)
+    }
+}
+
+/// What goes out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// Headers, by names in lower case.
+    pub headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub body: String,
+    /// How long after the request's arrival it is to be sent.
+    pub delay: Duration,
+}
+
+impl Reply {
+    fn new(status: u16, body: String) -> Self {
+        let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
+        Self { status, headers: vec![("content-type", kind.to_owned())], body, delay: Duration::ZERO }
+    }
+
+    fn refusal(status: u16, message: &str) -> Self {
+        Self::new(status, body::error(status, message))
+    }
+
+    fn with_retry_after(mut self, text: Option<String>) -> Self {
+        self.headers.extend(text.map(|text| ("retry-after", text)));
+        self
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+// The body of a record holds the integrator ID.
+impl fmt::Debug for Reply {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Reply({}, {:?}, {} bytes, {:?})", self.status, self.headers, self.body.len(), self.delay)
+    }
+}
+
+/// What the service has counted since it was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Requests that came in.
+    pub requests: u64,
+    /// Answers with HTTP 429, for whatever reason.
+    pub throttled: u64,
+    /// The most requests of one ID in any trailing window: a second, or longer for a rate under 1.
+    pub worst_window: usize,
+    /// Arrivals that made a window hold more than the limit.
+    pub windows_over: usize,
+    /// Answers with HTTP 401.
+    pub unauthorized: u64,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { requests, throttled, worst_window, windows_over, unauthorized } = self;
+        write!(
+            out,
+            "{requests} requests, at most {worst_window} in a window, {windows_over} windows over the limit, \
+             {throttled} throttled, {unauthorized} unauthorized"
+        )
+    }
+}
+
+/// The service.
+pub struct Service {
+    world: World,
+    latency: Duration,
+    windows: Windows,
+    chance: Chance,
+    origin: Option<DateTime<Utc>>,
+    report: Report,
+}
+
+impl Service {
+    /// A service that knows this world.
+    pub fn new(world: World, limits: Limits) -> Self {
+        Self {
+            latency: limits.latency,
+            windows: Windows::new(Rate::per_second(limits.rps)),
+            chance: Chance::seeded(world.seed()),
+            origin: world.origin(),
+            report: Report::default(),
+            world,
+        }
+    }
+
+    /// The reply to a request that arrives at `now`. Every request counts in the windows, whatever is answered.
+    pub fn handle(&mut self, request: &Request, now: Now) -> Reply {
+        let mut reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
+        let delay = self.latency.as_secs_f64() * self.chance.within(0.5, 1.5);
+        reply.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
+        self.report.requests += 1;
+        self.report.throttled += u64::from(reply.status == 429);
+        self.report.unauthorized += u64::from(reply.status == 401);
+        reply
+    }
+
+    /// What was counted so far.
+    pub fn report(&self) -> Report {
+        self.report.clone()
+    }
+
+    /// The world that it knows.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    fn answer(&mut self, request: &Request, now: Now) -> Result<Reply, Reply> {
+        let id = request.integrator_id.as_deref();
+        let id = id.ok_or_else(|| Reply::refusal(401, "x-integrator-id header is missing"))?;
+        let id = IntegratorId::new(id).map_err(|_| Reply::refusal(401, "integrator ID is invalid"))?;
+        let over = self.count(&id, now);
+        if id.expose().starts_with(REVOKED) {
+            return Err(Reply::refusal(401, "integrator ID is invalid"));
+        }
+        if over {
+            return Err(Reply::refusal(429, "Too many requests").with_retry_after(Some("1".to_owned())));
+        }
+        if request.path != "/v2/status" {
+            return Err(Reply::refusal(404, "Resource not found"));
+        }
+        let hash = required(request)?;
+        let unknown = || Reply::refusal(404, "Transaction not found");
+        let transfer = self.world.find(hash).ok_or_else(unknown)?;
+        agrees(request, transfer)?;
+        let since = now.wall - *self.origin.get_or_insert(now.wall);
+        Ok(said(transfer, since, &id))
+    }
+
+    fn count(&mut self, id: &IntegratorId, now: Now) -> bool {
+        let arrivals = self.windows.arrive(id, now.mono);
+        let over = self.windows.is_over(arrivals);
+        self.report.worst_window = self.report.worst_window.max(arrivals);
+        self.report.windows_over += usize::from(over);
+        over
+    }
+}
+
+/// The hash that is asked for, if all four required parameters are there.
+fn required(request: &Request) -> Result<&str, Reply> {
+    const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
+    let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
+    match request.parameter("transactionId") {
+        Some(hash) if missing.is_empty() => Ok(hash),
+        _ => Err(Reply::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
+    }
+}
+
+/// Refuses parameters that belong to another transfer than the hash does.
+fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
+    let told = &transfer.new.told;
+    for (name, chain) in [("fromChainId", &told.from_chain), ("toChainId", &told.to_chain)] {
+        let given = ChainId::new(request.parameter(name).unwrap_or_default());
+        if given == *chain {
+            continue;
+        }
+        return Err(if chains::find(&given).is_none() {
+            Reply::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
+        } else {
+            Reply::refusal(400, &format!("{name} does not match the transaction"))
+        });
+    }
+    if request.parameter("quoteId") != Some(told.quote_id.as_str()) {
+        return Err(Reply::refusal(400, "quoteId does not match the transaction"));
+    }
+    Ok(())
+}
+
+fn said(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> Reply {
+    let usual = |status| body::error(status, body::usual_message(transfer.kind, status));
+    let Some((stage, age)) = transfer.stage(since) else {
+        return Reply::new(404, usual(404));
+    };
+    let reply = match &stage.answer {
+        Answer::Record { status, steps } => {
+            Reply::new(200, body::record(transfer, Said { status, steps: *steps, age }, id.expose()))
+        }
+        Answer::Http { status, body } => Reply::new(*status, body.clone().unwrap_or_else(|| usual(*status))),
+    };
+    reply.with_retry_after(stage.retry_after.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::clock::Mono;
+
+    fn at(millis: u64) -> Now {
+        let wall = DateTime::UNIX_EPOCH + TimeDelta::milliseconds(millis.try_into().unwrap());
+        Now { mono: Mono(Duration::from_millis(millis)), wall }
+    }
+
+    fn service(rps: f64) -> Service {
+        Service::new(World::seeded(1, 50, DateTime::UNIX_EPOCH), Limits { rps, ..Limits::default() })
+    }
+
+    fn request(service: &Service) -> Request {
+        let told = service.world().transfers().remove(0).told;
+        let query = [
+            ("transactionId", told.transaction_id.to_string()),
+            ("fromChainId", told.from_chain.to_string()),
+            ("toChainId", told.to_chain.to_string()),
+            ("quoteId", told.quote_id),
+        ];
+        Request {
+            path: "/v2/status".to_owned(),
+            integrator_id: Some("canary-integrator-7f3a".to_owned()),
+            query: query.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        }
+    }
+
+    /// The status and the `type` or the router status of the answer to `request` as `change` leaves it.
+    fn answer(change: impl FnOnce(&mut Request)) -> (u16, String, String) {
+        let mut service = service(10.0);
+        let mut request = request(&service);
+        change(&mut request);
+        let reply = service.handle(&request, at(0));
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+        (reply.status, text("type"), text("message"))
+    }
+
+    #[test]
+    fn a_record_is_for_the_id_that_asked_and_comes_in_its_time() {
+        let mut service = service(10.0);
+        let reply = service.handle(&request(&service), at(0));
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
+        assert_eq!(body["integratorId"], "canary-integrator-7f3a");
+        assert!((20..=60).contains(&reply.delay.as_millis()), "{:?}", reply.delay);
+    }
+
+    #[test]
+    fn an_id_is_needed_and_a_withdrawn_one_is_refused() {
+        let (status, kind, message) = answer(|request| request.integrator_id = None);
+        assert_eq!((status, kind.as_str()), (401, "UNAUTHORIZED"));
+        assert_eq!(message, "x-integrator-id header is missing");
+        let (status, kind, message) = answer(|request| request.integrator_id = Some("revoked-1".to_owned()));
+        assert_eq!((status, kind.as_str(), message.as_str()), (401, "UNAUTHORIZED", "integrator ID is invalid"));
+    }
+
+    #[test]
+    fn parameters_are_needed_and_must_agree() {
+        let (status, kind, message) = answer(|request| {
+            request.query.retain(|(name, _)| name == "transactionId" || name == "fromChainId");
+        });
+        assert_eq!((status, kind.as_str()), (400, "BAD_REQUEST"));
+        assert!(message.ends_with("toChainId, quoteId"), "{message}");
+        let set = |request: &mut Request, index: usize, value: &str| value.clone_into(&mut request.query[index].1);
+        let told = |index, value| answer(|request| set(request, index, value));
+        assert_eq!(told(1, "moon").1, "SCHEMA_VALIDATION_ERROR");
+        assert_eq!(told(2, "14").1, "BAD_REQUEST");
+        assert_eq!(told(3, "another").0, 400);
+        assert_eq!((told(0, "0xdead").0, told(0, "0xdead").1.as_str()), (404, "NOT_FOUND"));
+        assert_eq!(answer(|request| "/v2/route".clone_into(&mut request.path)).0, 404);
+    }
+
+    #[test]
+    fn more_than_the_limit_in_a_second_is_throttled() {
+        let mut service = service(10.0);
+        let request = request(&service);
+        let mut statuses = |times: [u64; 11]| times.map(|millis| service.handle(&request, at(millis)).status);
+        let first = statuses([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 999]);
+        assert_eq!((&first[..10], first[10]), (&[200; 10][..], 429));
+        let reply = service.handle(&request, at(1_000));
+        assert_eq!((reply.status, reply.header("retry-after")), (429, Some("1")));
+        assert!(reply.body.contains("RATE_LIMITED"));
+        assert_eq!(service.handle(&request, at(1_020)).status, 200);
+        let other = Request { integrator_id: Some("another".to_owned()), ..request };
+        assert_eq!(service.handle(&other, at(1_020)).status, 200);
+        let report = service.report();
+        assert_eq!((report.requests, report.throttled, report.worst_window, report.windows_over), (14, 2, 11, 2));
+    }
+
+    #[test]
+    fn refused_requests_count_too_and_slow_limits_have_long_windows() {
+        let mut service = service(0.5);
+        let request = request(&service);
+        let wrong = Request { query: Vec::new(), ..request.clone() };
+        assert_eq!(service.handle(&wrong, at(0)).status, 400);
+        assert_eq!(service.handle(&request, at(1_999)).status, 429);
+        assert_eq!(service.handle(&request, at(3_999)).status, 200);
+    }
+
+    #[test]
+    fn no_debug_print_shows_an_id() {
+        let mut service = service(10.0);
+        let request = request(&service);
+        let reply = service.handle(&request, at(0));
+        assert!(reply.body.contains("canary"));
+        let printed = format!("{request:?} {reply:?} {:?} {}", service.report(), service.report());
+        assert!(!printed.contains("canary") && !printed.contains("7f3a"), "{printed}");
+    }
+}

@@ -1,0 +1,169 @@
+//! The simulated world: transfers and what is said of them as its time goes by.
+//!
+//! Pure: it is told the time and never reads a clock, and asking it changes nothing.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use super::{plan::Transfer, seeded};
+use crate::domain::{ids::TxHash, transaction::NewTransaction};
+
+/// When the world's second 0 is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CountsFrom {
+    /// The start of the service.
+    #[default]
+    Start,
+    /// The first request that it answers for any transaction, so that a slow start of the client costs nothing.
+    FirstRequest,
+}
+
+/// Transfers and their plans.
+#[derive(Clone, Debug, PartialEq)]
+pub struct World {
+    seed: u64,
+    start: DateTime<Utc>,
+    counts_from: CountsFrom,
+    transfers: Vec<Transfer>,
+    by_key: BTreeMap<String, usize>,
+}
+
+impl World {
+    /// A believable world of `count` transfers, submitted from 45 minutes before `start` up to `start`. It is the same
+    /// for the same seed.
+    pub fn seeded(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
+        Self { seed, ..Self::scripted(seeded::transfers(seed, count, start), start, CountsFrom::Start) }
+    }
+
+    /// A world of these transfers.
+    pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
+        let key = |(index, transfer): (usize, &Transfer)| (transfer.new.told.transaction_id.key(), index);
+        let by_key = transfers.iter().enumerate().map(key).collect();
+        Self { seed: 0, start, counts_from, transfers, by_key }
+    }
+
+    /// What the world's dice were thrown with; 0 for a scripted one.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Its second 0; `None` if the first request is that.
+    pub fn origin(&self) -> Option<DateTime<Utc>> {
+        (self.counts_from == CountsFrom::Start).then_some(self.start)
+    }
+
+    /// What a person would import, in order of submission.
+    pub fn transfers(&self) -> Vec<NewTransaction> {
+        self.transfers.iter().map(|transfer| transfer.new.clone()).collect()
+    }
+
+    /// The transfer with this hash.
+    pub fn find(&self, hash: &str) -> Option<&Transfer> {
+        self.by_key.get(&TxHash::new(hash).key()).and_then(|index| self.transfers.get(*index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use chrono::TimeDelta;
+
+    use super::{
+        super::{chance::Family, plan::Kind},
+        *,
+    };
+
+    fn world() -> World {
+        World::seeded(17, 200, DateTime::UNIX_EPOCH)
+    }
+
+    /// What each transfer says, every five seconds of an hour.
+    fn told(world: &World) -> Vec<(&Transfer, Vec<String>)> {
+        let says = |transfer: &Transfer, second| {
+            let stage = transfer.stage(TimeDelta::seconds(second)).map(|(stage, _)| stage);
+            stage.and_then(|stage| stage.answer.status()).unwrap_or("not_found").to_owned()
+        };
+        let hour = |transfer| (0..3_600).step_by(5).map(|second| says(transfer, second)).collect();
+        world.transfers.iter().map(|transfer| (transfer, hour(transfer))).collect()
+    }
+
+    #[test]
+    fn the_same_seed_makes_the_same_world() {
+        assert_eq!(world(), world());
+        assert_ne!(world(), World::seeded(18, 200, DateTime::UNIX_EPOCH));
+        assert_eq!(world().by_key.len(), 200);
+    }
+
+    #[test]
+    fn all_six_statuses_occur_and_follow_each_other_believably() {
+        let world = world();
+        let mut seen = BTreeSet::new();
+        for (transfer, mut statuses) in told(&world) {
+            statuses.dedup();
+            for pair in statuses.windows(2) {
+                let believable = match (pair[0].as_str(), pair[1].as_str()) {
+                    ("not_found", "ongoing") | ("ongoing", "success") => true,
+                    ("ongoing", "needs_gas") | ("needs_gas", "success") => transfer.kind.is_bridged(),
+                    ("ongoing", "partial_success") => transfer.kind.is_bridged(),
+                    ("ongoing", "refund") => transfer.kind == Kind::Intents,
+                    _ => false,
+                };
+                assert!(believable, "{pair:?} of a {:?}", transfer.kind);
+            }
+            seen.extend(statuses);
+        }
+        let seen: Vec<_> = seen.iter().map(String::as_str).collect();
+        assert_eq!(seen, ["needs_gas", "not_found", "ongoing", "partial_success", "refund", "success"]);
+    }
+
+    #[test]
+    fn the_start_is_interesting_for_any_seed() {
+        for seed in 0..20 {
+            let world = World::seeded(seed, 200, DateTime::UNIX_EPOCH);
+            let (mut first, mut settling, mut stuck) = (BTreeMap::new(), 0, 0);
+            for (transfer, statuses) in told(&world) {
+                *first.entry(statuses[0].clone()).or_insert(0) += 1;
+                settling += usize::from(statuses[0] != "success" && statuses[120] == "success");
+                let submitted = transfer.new.told.submitted_at.unwrap();
+                assert!((-2_700..=0).contains(&submitted.timestamp()), "{submitted}");
+                stuck += usize::from(statuses[0] == "ongoing" && statuses[719] == "ongoing");
+            }
+            assert!(first["success"] >= 30 && first["ongoing"] >= 50 && first["not_found"] >= 8, "{first:?}");
+            assert!(settling >= 50 && (3..=20).contains(&stuck), "{settling} settle, {stuck} are stuck");
+        }
+    }
+
+    #[test]
+    fn the_world_is_varied_and_its_hashes_look_right() {
+        let new = world().transfers();
+        let chains: BTreeSet<_> = new.iter().flat_map(|new| [&new.told.from_chain, &new.told.to_chain]).collect();
+        assert!(chains.len() >= 14 && chains.iter().all(|id| crate::domain::chains::find(id).is_some()));
+        for told in new.iter().map(|new| &new.told) {
+            let length = match Family::of(&told.from_chain) {
+                Family::Evm => 66,
+                Family::Solana => 88,
+                Family::Cosmos => 64,
+            };
+            assert_eq!(told.transaction_id.as_str().len(), length);
+        }
+        let with = |has: fn(&NewTransaction) -> bool| new.iter().filter(|new| has(new)).count();
+        assert!((150..200).contains(&with(|new| new.told.estimate.is_some())));
+        assert!((30..100).contains(&with(|new| new.told.ticket.is_some())));
+        assert!((30..150).contains(&with(|new| !new.labels.is_empty())));
+        assert!((1..40).contains(&with(|new| new.told.from_chain == new.told.to_chain)));
+    }
+
+    #[test]
+    fn hashes_are_found_without_case_where_that_holds() {
+        let world = world();
+        let hash =
+            &world.transfers.iter().find(|transfer| transfer.kind == Kind::Message).unwrap().new.told.transaction_id;
+        assert!(world.find(hash.as_str()).is_some());
+        assert!(world.find(&hash.as_str().to_uppercase()).is_some());
+        assert!(world.find("0x00").is_none());
+    }
+}
