@@ -22,11 +22,15 @@
 //! `tui` and `cli` know the poller; `main` knows `cli`.
 
 pub mod alerts;
+pub mod api;
 pub mod budget;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod domain;
 pub mod intake;
 pub mod poller;
 pub mod schedule;
 pub mod sim;
 pub mod store;
+pub mod tui;

@@ -1,3 +1,12 @@
-//! The binary.
+//! The binary: hooks, arguments, dispatch, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+use hoptop::cli::{self, exit::Exit};
+
+fn main() -> ExitCode {
+    if cli::install_hooks().is_err() {
+        return Exit::Error.into();
+    }
+    cli::main().into()
+}

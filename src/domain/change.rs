@@ -120,6 +120,27 @@ impl What {
             Self::Untracked => "untracked",
         }
     }
+
+    /// The same in words, for a person.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Polled => "polled".into(),
+            Self::StatusChanged { previous: None } => "first status".into(),
+            Self::StatusChanged { previous: Some(previous) } => format!("status changed from {previous}"),
+            Self::StepAdded { index } => format!("step {} is new or changed", index + 1),
+            Self::Settled => "settled".into(),
+            Self::AlertRaised { rule, severity } => format!("alert raised: {rule} ({})", severity.name()),
+            Self::AlertCleared { rule, severity } => format!("alert cleared: {rule} ({})", severity.name()),
+            Self::PollFailed { error } => format!("poll failed: {error}"),
+            Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
+            Self::Unreachable { error } => format!("service unreachable: {error}"),
+            Self::Recovered => "service answers again".into(),
+            Self::Imported => "tracked from now on".into(),
+            Self::PollRequested => "a person asked to poll now".into(),
+            Self::Edited { fields } => format!("edited: {}", fields.join(", ")),
+            Self::Untracked => "not polled any more".into(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ pub mod deadline;
 pub mod filter;
 #[cfg(test)]
 pub mod fixtures;
+pub mod glance;
 pub mod ids;
 pub mod observation;
 pub mod record;
@@ -19,3 +20,4 @@ pub mod span;
 pub mod status;
 pub mod text;
 pub mod transaction;
+pub mod width;

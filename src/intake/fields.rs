@@ -26,14 +26,14 @@ macro_rules! fields {
     ($($field:ident $name:literal,)*) => {
         /// A field of a transaction to be tracked.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Field { $($field,)* }
+        pub enum Field { $(#[doc = concat!("`", $name, "`.")] $field,)* }
 
         impl Field {
             /// Every field, in the order in which a row without a header gives them.
             pub(super) const ALL: &[Self] = &[$(Self::$field,)*];
 
             /// The field's name, as in the JSON.
-            pub(super) fn name(self) -> &'static str {
+            pub fn name(self) -> &'static str {
                 match self { $(Self::$field => $name,)* }
             }
         }
@@ -106,18 +106,35 @@ pub(super) struct Reading {
     pub(super) clamped: Option<String>,
 }
 
+/// What is wrong with one value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}", field.name())]
+pub struct FieldError {
+    /// The field that it was given for.
+    pub field: Field,
+    /// The reason and the way out.
+    pub reason: String,
+}
+
 /// Why a row isn't fine.
 #[derive(Default)]
 pub(super) struct Refusal {
     /// Required fields without a value.
     pub(super) missing: Vec<&'static str>,
-    /// What is wrong with values that are there, a sentence each.
-    pub(super) wrong: Vec<String>,
+    /// What is wrong with values that are there.
+    pub(super) wrong: Vec<FieldError>,
     /// The hash, if that is fine.
     pub(super) hash: Option<TxHash>,
 }
 
 impl Refusal {
+    /// All of it, an error for each field.
+    pub(super) fn errors(self) -> Vec<FieldError> {
+        let missing = self.missing.into_iter().filter_map(Field::named);
+        let missing = missing.map(|field| FieldError { field, reason: format!("it is empty; {REQUIRES}") });
+        missing.chain(self.wrong).collect()
+    }
+
     /// All of it in one line.
     pub(super) fn message(&self) -> String {
         let missing = match self.missing.split_last() {
@@ -125,7 +142,7 @@ impl Refusal {
             Some((only, [])) => Some(format!("{only} is missing; {REQUIRES}")),
             Some((last, others)) => Some(format!("{} and {last} are missing; {REQUIRES}", others.join(", "))),
         };
-        missing.into_iter().chain(self.wrong.iter().cloned()).collect::<Vec<_>>().join(". ")
+        missing.into_iter().chain(self.wrong.iter().map(ToString::to_string)).collect::<Vec<_>>().join(". ")
     }
 }
 
@@ -183,7 +200,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn wrong<T>(&mut self, field: Field, reason: &str) -> Option<T> {
-        self.refusal.wrong.push(format!("{}: {reason}", field.name()));
+        self.refusal.wrong.push(FieldError { field, reason: reason.into() });
         None
     }
 

@@ -17,6 +17,7 @@ use std::fmt;
 use crate::domain::transaction::NewTransaction;
 
 use fields::Row;
+pub use fields::{Field, FieldError};
 pub use paste::{Pasted, paste};
 
 /// How a file is written.
@@ -118,4 +119,17 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
         (Format::Auto, _) => csv::read(bytes, sink),
     }
     collector.finish()
+}
+
+/// Reads one transaction from single values, as a row of a file with these columns. With it comes a warning if a value was
+/// changed; of a field that is given twice the first value counts.
+pub fn one(values: &[(Field, &str)], any_chain: bool) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
+    let mut row = Row::default();
+    for (field, value) in values {
+        row.set(*field, *value);
+    }
+    match fields::transaction(&row, any_chain) {
+        Ok(reading) => Ok((reading.transaction, reading.clamped)),
+        Err(refusal) => Err(refusal.errors()),
+    }
 }

@@ -12,5 +12,5 @@ pub use self::{
     core::{Action, Core},
     driver::{LeaseAt, PollerError, Setup, run},
     health::News,
-    wire::Wire,
+    wire::{HttpWire, Wire},
 };

@@ -7,6 +7,7 @@ use super::{columns, error::StoreError};
 use crate::domain::{
     ids::RowId,
     observation::{Observation, Outcome},
+    span,
 };
 
 /// One kept answer.
@@ -26,6 +27,18 @@ pub struct StoredObservation {
     pub latency: std::time::Duration,
     /// The body as it came, but for the integrator ID.
     pub body: Option<String>,
+}
+
+impl StoredObservation {
+    /// What came, in words, for a person.
+    pub fn sentence(&self) -> String {
+        let http = self.http_status.map_or_else(String::new, |status| format!(" (HTTP {status})"));
+        let times = match self.times {
+            0 | 1 => String::new(),
+            times => format!(", {times} times over {}", span::long(span::between(self.first_at, self.last_at))),
+        };
+        format!("answer: {}{http}{times}", self.summary)
+    }
 }
 
 const COLUMNS: &str = "first_at, last_at, times, summary, http_status, latency, body";

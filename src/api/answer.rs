@@ -1,0 +1,313 @@
+//! What an answer means: its HTTP status first, then its body (`service.md` 7, `cases.md` 1 to 16).
+//!
+//! A pure function of the answer, the transaction that was asked about and the moment. It must never fail or panic,
+//! whatever comes.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, error::Category};
+
+use super::{decode, message, retry_after};
+use crate::domain::{
+    observation::{Failure, Outcome},
+    text,
+    transaction::Told,
+};
+
+/// An HTTP answer, as far as it matters.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply<'a> {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header `Retry-After`.
+    pub retry_after: Option<&'a str>,
+    /// The body, decompressed.
+    pub body: &'a [u8],
+}
+
+/// What `reply` to a request for the status of `requested` means at the moment `wall`.
+pub fn interpret(reply: &Reply<'_>, requested: &Told, wall: DateTime<Utc>) -> Outcome {
+    let said = || message::message(reply.body);
+    let said_or = |otherwise: &str| said().unwrap_or_else(|| otherwise.to_owned());
+    let failure = match reply.status {
+        200 => return ok(reply.body, requested).unwrap_or_else(Outcome::Failed),
+        404 => return Outcome::NotFound(said()),
+        400 => Failure::Rejected(said_or("it gave no reason")),
+        401 => Failure::Unauthorized(said_or("it gave no reason")),
+        429 => Failure::Throttled { retry_after: rest(reply, wall) },
+        status @ 300..=399 => Failure::Server { status, message: "the service redirects; not followed".into() },
+        status => Failure::Server { status, message: said_or("no message") },
+    };
+    Outcome::Failed(failure)
+}
+
+/// The rest that a 429 asks for: in its header, else in its body (`service.md` 7.2).
+fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
+    let in_body = || message::retry_after(reply.body).and_then(retry_after::seconds);
+    reply.retry_after.and_then(|header| retry_after::header(header, wall)).or_else(in_body)
+}
+
+fn ok(body: &[u8], requested: &Told) -> Result<Outcome, Failure> {
+    let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
+    if !decode::is_record(&object) {
+        let said = message::message(body).map(|said| format!(": {said}")).unwrap_or_default();
+        let reason = format!("an object with none of the record's fields{said}");
+        return Err(Failure::Unreadable(text::clean(&reason)));
+    }
+    let record = decode::record(&object);
+    match &record.from.transaction_id {
+        Some(hash) if hash.key() != requested.transaction_id.key() => {
+            Err(Failure::OtherTransaction(hash.as_str().to_owned()))
+        }
+        _ => Ok(Outcome::Record(Box::new(record))),
+    }
+}
+
+/// The JSON object that the body holds, or why it holds none. Of duplicate keys the last counts; nesting is limited by
+/// `serde_json` to 128 levels, which protects the stack.
+fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
+    let raw = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8 text")?;
+    let raw = raw.trim_start_matches('\u{feff}');
+    if raw.trim().is_empty() {
+        return Err("the body is empty".into());
+    }
+    match serde_json::from_str(raw) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(Value::Array(_)) => Err("the body is a JSON array, not an object".into()),
+        Ok(_) => Err("the body is a single JSON value, not an object".into()),
+        Err(error) => Err(match message::in_html(raw) {
+            Some(page) => format!("the body is {page}"),
+            None if error.classify() == Category::Eof => format!("the body breaks off after {} bytes", body.len()),
+            None => format!("the body is not JSON: {error}"),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::{super::fixtures, *};
+    use crate::domain::{fixtures::told, ids::TxHash, status::RouterStatus};
+
+    fn outcome(status: u16, body: &str) -> Outcome {
+        let reply = Reply { status, retry_after: None, body: body.as_bytes() };
+        interpret(&reply, &told(1), DateTime::UNIX_EPOCH)
+    }
+
+    fn line(status: u16, body: &str) -> String {
+        match outcome(status, body) {
+            Outcome::Record(record) => format!("record: {}", record.status),
+            Outcome::NotFound(said) => format!("not found: {}", said.unwrap_or_else(|| "-".into())),
+            Outcome::Failed(failure) => failure.line(),
+        }
+    }
+
+    fn check(table: &[(u16, &str, &str)]) {
+        for (status, body, expected) in table.iter().copied() {
+            let line = line(status, body);
+            // What follows an open end is a library's wording.
+            let open = expected.ends_with([' ', '{']) || expected.ends_with("range");
+            assert!(line == expected || (open && line.starts_with(expected)), "{status} {body}\n{line}\n{expected}");
+        }
+    }
+
+    #[test]
+    fn the_http_status_decides_and_the_body_explains() {
+        let table = [
+            (200, fixtures::FULL, "record: success"),
+            (
+                404,
+                r#"{"message":"Transaction not filled","type":"NotFoundError"}"#,
+                "not found: Transaction not filled",
+            ),
+            (404, "", "not found: -"),
+            (404, "<html><title>Not Found</title>", "not found: an HTML page, `Not Found`"),
+            (404, fixtures::FULL, "not found: {"),
+            (
+                400,
+                r#"{"message":"quoteId is missing","type":"BAD_REQUEST"}"#,
+                "the service rejected the request: quoteId is missing",
+            ),
+            (
+                400,
+                r#"{"errors":[{"errorType":"e","message":"bad","path":"fromChainId"}]}"#,
+                "the service rejected the request: fromChainId: bad",
+            ),
+            (400, "", "the service rejected the request: it gave no reason"),
+            (
+                401,
+                r#"{"message":"x-integrator-id header is missing","type":"UNAUTHORIZED"}"#,
+                "the service refused the integrator ID: x-integrator-id header is missing",
+            ),
+            (429, "", "the service throttled the integrator ID"),
+            (
+                429,
+                r#"{"error":"slow down","retryAfter":30}"#,
+                "the service throttled the integrator ID; it asks for a rest of 30 s",
+            ),
+            (429, r#"{"error":"slow down","retryAfter":-30}"#, "the service throttled the integrator ID"),
+            (
+                500,
+                r#"{"message":"oops","statusCode":500,"type":"INTERNAL_ERROR"}"#,
+                "the service answered HTTP 500: oops",
+            ),
+            (
+                502,
+                "<html><head><title>Bad Gateway</title>",
+                "the service answered HTTP 502: an HTML page, `Bad Gateway`",
+            ),
+            (503, "", "the service answered HTTP 503: no message"),
+            (302, "<html>", "the service answered HTTP 302: the service redirects; not followed"),
+            (204, "", "the service answered HTTP 204: no message"),
+        ];
+        check(&table);
+    }
+
+    #[test]
+    fn a_200_that_is_no_record_says_what_it_is() {
+        let table = [
+            (200, "", "the answer can't be read: the body is empty"),
+            (200, "<!DOCTYPE html><title>Hi</title>", "the answer can't be read: the body is an HTML page, `Hi`"),
+            (
+                200,
+                r#"{"routerTransactionStatus":"succ"#,
+                "the answer can't be read: the body breaks off after 32 bytes",
+            ),
+            (200, "hello", "the answer can't be read: the body is not JSON: expected value at line 1 column 1"),
+            (200, "[]", "the answer can't be read: the body is a JSON array, not an object"),
+            (200, "null", "the answer can't be read: the body is a single JSON value, not an object"),
+            (200, "{}", "the answer can't be read: an object with none of the record's fields"),
+            (
+                200,
+                r#"{"error":"slow down","retryAfter":30}"#,
+                "the answer can't be read: an object with none of the record's fields: slow down",
+            ),
+            (
+                200,
+                r#"{"timeSpent":{"total":1e999}}"#,
+                "the answer can't be read: the body is not JSON: number out of range",
+            ),
+            (200, r#"{"status":"\ud800"}"#, "the answer can't be read: the body is not JSON: "),
+        ];
+        check(&table);
+    }
+
+    #[test]
+    fn statuses_are_shown_as_they_came() {
+        let table = [
+            (r#"{"routerTransactionStatus":"not_found"}"#, RouterStatus::NotFound),
+            (r#"{"squidTransactionStatus":"refunded"}"#, RouterStatus::Refund),
+            (r#"{"routerTransactionStatus":"SUCCESS"}"#, RouterStatus::Unknown("SUCCESS".into())),
+            (r#"{"routerTransactionStatus":""}"#, RouterStatus::Unknown(String::new())),
+            (r#"{"routerTransactionStatus":7}"#, RouterStatus::Unknown("7".into())),
+            (r#"{"routeStatus":[]}"#, RouterStatus::Unknown(String::new())),
+            // Of duplicate keys the last counts.
+            (r#"{"routerTransactionStatus":"success","routerTransactionStatus":"ongoing"}"#, RouterStatus::Ongoing),
+        ];
+        for (body, expected) in table {
+            let Outcome::Record(record) = outcome(200, body) else { panic!("{body}") };
+            assert_eq!(record.status, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_record_of_another_transaction_is_refused() {
+        let from = |hash: &str| {
+            json!({"routerTransactionStatus": "success", "fromChain": {"transactionId": hash}}).to_string()
+        };
+        assert_eq!(outcome(200, &from("0xABC\u{202e}")), Outcome::Failed(Failure::OtherTransaction("0xABC".into())));
+        let capitals = fixtures::HASH.replace("0x", "");
+        for same in ["", &capitals, &format!("0X{capitals}")] {
+            assert!(matches!(outcome(200, &from(same)), Outcome::Record(_)), "{same}");
+        }
+        let other_case = Told { transaction_id: TxHash::new("5UjQb"), ..told(1) };
+        let body = from("5ujqb");
+        let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        assert!(matches!(
+            interpret(&reply, &other_case, DateTime::UNIX_EPOCH),
+            Outcome::Failed(Failure::OtherTransaction(_))
+        ));
+    }
+
+    #[test]
+    fn the_header_of_a_429_comes_before_its_body() {
+        let throttled = |header| {
+            let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
+            interpret(&reply, &told(1), DateTime::UNIX_EPOCH)
+        };
+        let rest = |seconds| Outcome::Failed(Failure::Throttled { retry_after: Some(Duration::from_secs(seconds)) });
+        assert_eq!((throttled("7"), throttled("1e12"), throttled("garbage")), (rest(7), rest(600), rest(30)));
+    }
+
+    #[test]
+    fn deep_nesting_fails_cleanly() {
+        let deep = format!("{{\"error\":{}", "[".repeat(100_000));
+        for status in [200, 400, 404, 429, 500] {
+            assert!(line(status, &deep).chars().count() <= 600);
+        }
+        assert!(line(200, &deep).contains("recursion limit"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_unreadable() {
+        let reply = Reply { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
+        let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
+        assert_eq!(interpret(&reply, &told(1), DateTime::UNIX_EPOCH), Outcome::Failed(unreadable));
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            "(https?|file)://[a-z@:]{0,9}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("total|message|path|chainId|[a-z]", inner, 0..4)
+                    .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200), status in 100_u16..600, header in any::<String>()) {
+            let reply = Reply { status, retry_after: Some(&header), body: &body };
+            interpret(&reply, &told(1), DateTime::UNIX_EPOCH);
+        }
+
+        #[test]
+        fn no_spoiled_record_is_lost(spoils in prop::collection::vec((prop::sample::select(fixtures::FIELDS), any_json()), 1..4)) {
+            let mut body = fixtures::full();
+            for (pointer, value) in &spoils {
+                if body.pointer(pointer).is_some() {
+                    body = fixtures::with(&body, pointer, Some(value));
+                }
+            }
+            let raw = body.to_string();
+            match outcome(200, &raw) {
+                Outcome::Record(record) => {
+                    prop_assert!(record.warnings.len() <= 16);
+                    prop_assert!(serde_json::to_string(&record).unwrap().chars().all(|character| !character.is_control()));
+                }
+                Outcome::Failed(Failure::OtherTransaction(_)) => prop_assert!(spoils.iter().any(|(at, _)| at.starts_with("/fromChain"))),
+                // Text that JSON can hold and serde_json can't write back doesn't exist, so nothing else may come.
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+
+        #[test]
+        fn no_cut_record_makes_it_panic(cut in 0..fixtures::FULL.len()) {
+            if let Some(body) = fixtures::FULL.get(..cut) {
+                prop_assert!(!matches!(outcome(200, body), Outcome::Record(_)));
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! One request, one observation (`service.md` 4.1, `cases.md` 20 to 27).
+//!
+//! What the budget counts is what goes out: no redirect is followed, nothing is tried again, and the integrator ID goes
+//! to the base URL and nowhere else. Of proxies, those of the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`) apply
+//! to https, through a tunnel that hides the request; plain http to this machine never uses one.
+
+use std::{fmt, time::Duration};
+
+use reqwest::{
+    Url,
+    header::{HeaderValue, RETRY_AFTER},
+};
+
+use super::{
+    answer::{Reply, interpret},
+    base_url::{BaseUrl, BaseUrlError},
+    redact, transport,
+};
+use crate::{
+    clock::Clock,
+    domain::{
+        observation::{Failure, Observation, Outcome},
+        secret::IntegratorId,
+        transaction::Told,
+    },
+};
+
+/// The most bytes of a body that are read.
+pub const BODY_LIMIT: usize = 1024 * 1024;
+/// The bytes of a longer body that are kept for people to look at.
+const HEAD_LIMIT: usize = 64 * 1024;
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From sending to the last byte.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), total: Duration::from_secs(10) }
+    }
+}
+
+/// Why no client could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The base URL has no place for the path.
+    #[error(transparent)]
+    BaseUrl(#[from] BaseUrlError),
+    /// The ID can't be a header's value.
+    #[error("the integrator ID can't be sent in a header; check where it comes from for stray characters")]
+    Id,
+    /// TLS could not be set up, as where the machine has no certificate authorities.
+    #[error("no secure connections on this machine: {0}; check its certificate authorities")]
+    Tls(String),
+}
+
+/// A client for one base URL and one integrator ID. `Debug` shows neither the ID nor the header that carries it.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    endpoint: Url,
+    id: IntegratorId,
+    header: HeaderValue,
+    timeouts: Timeouts,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client").field("endpoint", &self.endpoint.as_str()).finish_non_exhaustive()
+    }
+}
+
+/// An answer as it came in, and what cut its body short, if anything did.
+struct Answer {
+    status: u16,
+    retry_after: Option<String>,
+    body: Vec<u8>,
+    cut: Option<Failure>,
+}
+
+impl Client {
+    /// A client that speaks HTTP/1.1 to `base` with `id`.
+    ///
+    /// # Errors
+    /// If TLS can't be set up on this machine.
+    pub fn new(base: BaseUrl, id: IntegratorId, timeouts: Timeouts) -> Result<Self, ClientError> {
+        let mut header = HeaderValue::from_str(id.expose()).map_err(|_| ClientError::Id)?;
+        header.set_sensitive(true);
+        let endpoint = base.join("/v2/status")?;
+        let tls = |error: reqwest::Error| ClientError::Tls(transport::innermost(&error));
+        let http = builder(&base, timeouts).build().map_err(tls)?;
+        Ok(Self { http, endpoint, id, header, timeouts })
+    }
+
+    /// Asks once for the status of a transaction.
+    pub async fn status(&self, told: &Told, clock: &Clock) -> Observation {
+        let sent = clock.now();
+        let answer = tokio::time::timeout(self.timeouts.total, self.ask(told)).await;
+        let now = clock.now();
+        let latency = now.mono.since(sent.mono);
+        let fails = |failure| Observation { outcome: Outcome::Failed(failure), http_status: None, latency, body: None };
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(failure)) => return fails(failure),
+            Err(_) => return fails(Failure::TimedOut(self.timeouts.total)),
+        };
+        // The ID goes before anything is read, so that no cut through a long message leaves half of it.
+        let is_text = std::str::from_utf8(&answer.body).is_ok();
+        let lossy = redact::text(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
+        let body = if is_text || answer.status != 200 { lossy.as_bytes() } else { &answer.body };
+        let reply = Reply { status: answer.status, retry_after: answer.retry_after.as_deref(), body };
+        let outcome = match answer.cut {
+            // A record that was cut short is no record; any other status speaks for itself.
+            Some(cut) if answer.status == 200 => Outcome::Failed(cut),
+            _ => interpret(&reply, told, now.wall),
+        };
+        let outcome = redact::outcome(&self.id, outcome);
+        let kept = if answer.body.len() < BODY_LIMIT { lossy } else { head(lossy) };
+        Observation { outcome, http_status: Some(answer.status), latency, body: Some(kept) }
+    }
+
+    async fn ask(&self, told: &Told) -> Result<Answer, Failure> {
+        let request = self.http.get(self.url(told)).header("x-integrator-id", self.header.clone());
+        let mut response = request.send().await.map_err(|error| self.transport(&error))?;
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut answer = Answer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
+        loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if answer.body.len() + chunk.len() > BODY_LIMIT => {
+                    let room = BODY_LIMIT - answer.body.len();
+                    answer.body.extend(chunk.iter().take(room));
+                    answer.cut = Some(Failure::Unreadable("the body is larger than 1 MiB".into()));
+                    return Ok(answer);
+                }
+                Ok(Some(chunk)) => answer.body.extend_from_slice(&chunk),
+                Ok(None) => return Ok(answer),
+                Err(error) => {
+                    answer.cut = Some(self.transport(&error));
+                    return Ok(answer);
+                }
+            }
+        }
+    }
+
+    fn url(&self, told: &Told) -> Url {
+        let mut url = self.endpoint.clone();
+        url.query_pairs_mut()
+            .append_pair("transactionId", told.transaction_id.as_str())
+            .append_pair("fromChainId", told.from_chain.as_str())
+            .append_pair("toChainId", told.to_chain.as_str())
+            .append_pair("quoteId", &told.quote_id)
+            .extend_pairs(told.request_id.iter().map(|id| ("requestId", id)));
+        url
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> Failure {
+        let host = self.endpoint.host_str().unwrap_or("the service");
+        Failure::Transport(transport::describe(error, host, self.timeouts.connect))
+    }
+}
+
+fn builder(base: &BaseUrl, timeouts: Timeouts) -> reqwest::ClientBuilder {
+    install_crypto();
+    let builder = reqwest::Client::builder()
+        .user_agent(concat!("hoptop/", env!("CARGO_PKG_VERSION")))
+        .http1_only()
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(timeouts.connect)
+        .tcp_nodelay(true);
+    // Plain http goes to this machine alone: no proxy, and no need of certificate authorities, which may be missing.
+    if base.is_plain() { builder.no_proxy().tls_certs_only([]) } else { builder.https_only(true) }
+}
+
+/// Gives rustls its cryptography, once a process.
+fn install_crypto() {
+    if rustls::crypto::CryptoProvider::get_default().is_some() {
+        return;
+    }
+    // The one way to fail is that another thread was first, and then there is a provider as well.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        tracing::debug!("another thread gave rustls its cryptography");
+    }
+}
+
+/// The first part of a body that is longer than anybody wants to keep.
+fn head(body: String) -> String {
+    let end = (0..=HEAD_LIMIT.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
+    end.and_then(|end| body.get(..end)).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::{super::fixtures, *};
+    use crate::domain::{fixtures::told, status::RouterStatus};
+
+    const CANARY: &str = "canary-integrator-7f3a";
+
+    /// What a server does with the connection after it has read the request's head.
+    enum Play {
+        Say(String),
+        Silence,
+        Drip,
+        Endless(&'static str),
+        Hang,
+    }
+
+    async fn perform(play: Play, mut stream: TcpStream) -> String {
+        let (mut request, mut byte) = (Vec::new(), [0]);
+        while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap() == 1 {
+            request.push(byte[0]);
+        }
+        match play {
+            Play::Say(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
+            Play::Hang => {}
+            Play::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
+            Play::Drip => {
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n").await.unwrap();
+                while stream.write_all(b" ").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+            Play::Endless(status) => {
+                stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
+                while stream.write_all(&[b'x'; 8192]).await.is_ok() {}
+            }
+        }
+        String::from_utf8(request).unwrap()
+    }
+
+    fn reply(head: &str, body: &str) -> Play {
+        Play::Say(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
+    }
+
+    fn client(base: &str, total: Duration) -> Client {
+        let id = IntegratorId::new(CANARY).unwrap();
+        Client::new(BaseUrl::parse(base).unwrap(), id, Timeouts { total, ..Timeouts::default() }).unwrap()
+    }
+
+    /// One request against a server that does `play`: what it told us, and what the server read.
+    async fn ask(play: Play, told: &Told) -> (Observation, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/base/", listener.local_addr().unwrap());
+        let patience = if matches!(play, Play::Silence | Play::Drip) { 200 } else { 10_000 };
+        let client = client(&base, Duration::from_millis(patience));
+        let server = tokio::spawn(async move { perform(play, listener.accept().await.unwrap().0).await });
+        let observation = client.status(told, &Clock::system()).await;
+        drop(client);
+        (observation, server.await.unwrap())
+    }
+
+    fn failure(observation: &Observation) -> String {
+        match &observation.outcome {
+            Outcome::Failed(failure) => failure.line(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_request_is_exactly_what_the_service_asks_for() {
+        let told = Told { quote_id: "q 1&x=\u{e9}".into(), request_id: Some("r/1".into()), ..told(1) };
+        let (observation, request) = ask(reply("200 OK", fixtures::FULL), &told).await;
+        let line = format!(
+            "GET /base/v2/status?transactionId={}&fromChainId=42161&toChainId=8453&quoteId=q+1%26x%3D%C3%A9&requestId=r%2F1 HTTP/1.1",
+            fixtures::HASH
+        );
+        let mut lines: Vec<_> =
+            request.split("\r\n").filter(|line| !line.is_empty() && !line.starts_with("host")).collect();
+        lines[1..].sort_unstable();
+        let agent = concat!("user-agent: hoptop/", env!("CARGO_PKG_VERSION"));
+        assert_eq!(lines, [line.as_str(), "accept: */*", agent, "x-integrator-id: canary-integrator-7f3a"]);
+        let Outcome::Record(record) = &observation.outcome else { panic!("{observation:?}") };
+        assert_eq!((&record.status, observation.http_status), (&RouterStatus::Success, Some(200)));
+        assert_eq!(observation.body.as_deref(), Some(fixtures::FULL));
+    }
+
+    #[tokio::test]
+    async fn without_a_request_id_none_is_sent() {
+        let (observation, request) = ask(reply("404 Not Found", ""), &told(1)).await;
+        assert!(request.contains("&quoteId=quote-1 HTTP/1.1"), "{request}");
+        assert_eq!((observation.outcome, observation.body), (Outcome::NotFound(None), Some(String::new())));
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_not_followed() {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let head = format!("302 Found\r\nlocation: http://{}/", elsewhere.local_addr().unwrap());
+        let (observation, _) = ask(reply(&head, ""), &told(1)).await;
+        assert_eq!(failure(&observation), "the service answered HTTP 302: the service redirects; not followed");
+        let knock = tokio::time::timeout(Duration::from_millis(20), elsewhere.accept()).await;
+        assert!(knock.is_err(), "the redirect was followed");
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_names_the_host_and_nothing_secret() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let observation = client(&base, Duration::from_secs(5)).status(&told(1), &Clock::system()).await;
+        assert_eq!(failure(&observation), "127.0.0.1 refuses the connection");
+        assert_eq!((observation.http_status, observation.body), (None, None));
+    }
+
+    #[tokio::test]
+    async fn a_hang_up_is_no_answer() {
+        let (observation, _) = ask(Play::Hang, &told(1)).await;
+        let said = failure(&observation);
+        assert!(said.starts_with("the exchange with 127.0.0.1 failed: "), "{said}");
+        assert!(!said.contains("quote-1") && !said.contains(CANARY), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_name_that_does_not_resolve_is_said_to() {
+        // `.invalid` never resolves (RFC 2606); without a network the resolver fails as well.
+        let client = client("https://service.invalid", Duration::from_secs(30));
+        let error = client.http.get("https://service.invalid").send().await.unwrap_err();
+        let said = transport::describe(&error, "service.invalid", Duration::from_secs(5));
+        assert!(said.contains("service.invalid"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn tls_with_a_server_that_speaks_none_is_refused() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = client(&format!("https://{}", listener.local_addr().unwrap()), Duration::from_secs(5));
+        let server = tokio::spawn(async move {
+            let mut stream = listener.accept().await.unwrap().0;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+            stream
+        });
+        let observation = client.status(&told(1), &Clock::system()).await;
+        assert!(failure(&observation).starts_with("no secure connection to 127.0.0.1"), "{observation:?}");
+        drop(server.await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn silence_and_dripping_end_at_the_total_deadline() {
+        for play in [Play::Silence, Play::Drip] {
+            let (observation, _) = ask(play, &told(1)).await;
+            let deadline = Duration::from_millis(200);
+            assert_eq!(observation.outcome, Outcome::Failed(Failure::TimedOut(deadline)));
+            assert!(
+                observation.latency >= deadline && observation.latency < deadline * 10,
+                "{:?}",
+                observation.latency
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_without_end_is_stopped_and_its_status_still_counts() {
+        let (observation, _) = ask(Play::Endless("200 OK"), &told(1)).await;
+        assert_eq!(failure(&observation), "the answer can't be read: the body is larger than 1 MiB");
+        assert_eq!(observation.body.map(|body| body.len()), Some(HEAD_LIMIT));
+        let (observation, _) = ask(Play::Endless("429 Slow down\r\nretry-after: 9"), &told(1)).await;
+        let rest = Some(Duration::from_secs(9));
+        assert_eq!(observation.outcome, Outcome::Failed(Failure::Throttled { retry_after: rest }));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_no_record() {
+        let short = "HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n{\"routerTransactionStatus\":\"success\"}";
+        let (observation, _) = ask(Play::Say(short.into()), &told(1)).await;
+        assert!(matches!(observation.outcome, Outcome::Failed(Failure::Transport(_))), "{observation:?}");
+    }
+
+    #[tokio::test]
+    async fn an_echoed_id_is_nowhere_in_what_comes_back() {
+        let long = format!("{}{CANARY}", "x".repeat(500));
+        let bodies = [
+            format!(r#"{{"message":"{CANARY} is unknown","type":"UNAUTHORIZED"}}"#),
+            format!(r#"{{"message":"{}"}}"#, CANARY.replace("can", "\\u0063an")),
+            format!(r#"{{"message":"{}"}}"#, CANARY.replace("ary", "\u{200b}ary")),
+            format!(r#"{{"message":"{long}"}}"#),
+            format!(r#"{{"routerTransactionStatus":"{CANARY}","integratorId":"{CANARY}"}}"#),
+            format!("<title>{CANARY}</title><html>"),
+        ];
+        for body in bodies {
+            for head in ["200 OK", "400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops"] {
+                let (observation, _) = ask(reply(head, &body), &told(1)).await;
+                let outcome = format!("{:?}", observation.outcome);
+                assert!(!outcome.contains("canary-int"), "{head} {body}: {outcome}");
+                assert!(!observation.body.unwrap().contains(CANARY), "{head} {body}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_client_does_not_print_its_id() {
+        let client = client("https://api.example/base", Duration::from_secs(1));
+        let printed = format!("{client:?} {client:#?} {:?} {:?}", client.http, client.header);
+        assert!(printed.contains("https://api.example/base/v2/status") && !printed.contains(CANARY), "{printed}");
+    }
+
+    #[tokio::test]
+    async fn a_header_that_carries_the_id_does_not_print_it() {
+        let client = client("https://api.example", Duration::from_secs(1));
+        let request = client.http.get(client.url(&told(1))).header("x-integrator-id", client.header.clone());
+        let printed = format!("{request:?} {:?}", request.try_clone().unwrap().build().unwrap());
+        assert!(printed.contains("Sensitive") && !printed.contains(CANARY), "{printed}");
+    }
+}

@@ -1,0 +1,20 @@
+//! The wire: `GET {base_url}/v2/status`, from a transaction to an observation (`service.md` 4.1, 7).
+//!
+//! It says what the service answered and never what follows from it: no retries, no waiting, no budget. It is the only
+//! user of reqwest, and it must never let the integrator ID into anything that it returns or prints.
+
+mod answer;
+mod base_url;
+mod client;
+mod decode;
+#[cfg(test)]
+mod fixtures;
+mod message;
+mod reader;
+mod redact;
+mod retry_after;
+mod transport;
+
+pub use answer::{Reply, interpret};
+pub use base_url::{BaseUrl, BaseUrlError};
+pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};

@@ -1,0 +1,68 @@
+//! `Retry-After`, in all the forms that come, as a bounded span (`DESIGN.md`, Budget; `cases.md` 29).
+//!
+//! It must never return more than [`LIMIT`], and never a span for what it can't read.
+
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+
+/// The longest rest that is taken, whatever is asked for.
+pub const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// The rest that a header asks for at the moment `wall`: seconds or an HTTP date. Nothing for a date that is past, for
+/// zero, for a negative number and for anything else.
+pub fn header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
+    let text = text.trim();
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return seconds(text.parse().ok()?);
+    }
+    let until = http_date(text)?;
+    (until - wall).to_std().ok().and_then(|span| seconds(span.as_secs_f64()))
+}
+
+/// The rest for a number of seconds.
+pub fn seconds(seconds: f64) -> Option<Duration> {
+    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(LIMIT.as_secs_f64())))
+}
+
+/// A date in one of the three forms of RFC 9110, 5.6.7.
+fn http_date(text: &str) -> Option<DateTime<Utc>> {
+    let obsolete = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+    let naive = || obsolete.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
+    let preferred = DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc());
+    preferred.or_else(|| naive().map(|date| date.and_utc()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read_and_bounded() {
+        let wall = DateTime::parse_from_rfc3339("1994-11-06T08:49:00Z").unwrap().to_utc();
+        let table = [
+            ("7", Some(7.0)),
+            (" 1.5 ", Some(1.5)),
+            ("601", Some(600.0)),
+            ("1e12", Some(600.0)),
+            ("1000000000000", Some(600.0)),
+            ("1e999", Some(600.0)),
+            ("0", None),
+            ("-5", None),
+            ("nan", None),
+            ("inf", None),
+            ("", None),
+            ("soon", None),
+            ("7 apples", None),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(37.0)),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(37.0)),
+            ("Sun Nov  6 08:49:37 1994", Some(37.0)),
+            ("Sun, 06 Nov 1994 08:48:37 GMT", None),
+            ("Mon, 06 Nov 2094 08:49:37 GMT", None),
+            ("Sat, 06 Nov 2094 08:49:37 GMT", Some(600.0)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(header(text, wall), expected.map(Duration::from_secs_f64), "{text}");
+        }
+    }
+}

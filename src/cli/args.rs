@@ -1,0 +1,141 @@
+//! The command line as clap sees it (`commands.md`).
+//!
+//! Only shapes and help; what a command does is in its own file.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::{
+    add::AddArgs, demo::DemoArgs, import::ImportArgs, list::ListArgs, show::ShowArgs, simulate::SimulateArgs,
+    watch::WatchArgs,
+};
+use crate::config::{ColorChoice, Flags};
+
+const EXAMPLES: &str = "\
+Examples:
+  hoptop demo                                      the dashboard over a simulated service
+  hoptop import transfers.csv                      track a batch
+  HOPTOP_INTEGRATOR_ID=... hoptop --base-url https://... --rps 10
+                                                   the dashboard, polling
+  hoptop ... watch --json --until-settled --timeout 10m
+                                                   headless, one event a line, ends with an exit code
+
+Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
+5 unauthorized, 6 unreachable or throttled throughout, 130 and 143 by signal.";
+
+/// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
+#[derive(Debug, Parser)]
+#[command(name = "hoptop", version, after_help = EXAMPLES, max_term_width = 110)]
+pub struct Cli {
+    /// Settings for every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// Don't poll, only show (the dashboard)
+    #[arg(long)]
+    pub no_poll: bool,
+    /// Take chain IDs as they are that hoptop doesn't know, when adding in the dashboard
+    #[arg(long)]
+    pub any_chain: bool,
+    /// What to do; the dashboard if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Settings for every command; each has an environment variable and a place in the config file too.
+#[derive(Args, Debug)]
+pub struct GlobalArgs {
+    /// The store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
+    #[arg(long, global = true, value_name = "PATH")]
+    db: Option<PathBuf>,
+    /// The config file [env HOPTOP_CONFIG; default $XDG_CONFIG_HOME/hoptop/config.toml]
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// The profile [env HOPTOP_PROFILE; default `default`]
+    #[arg(long, global = true, value_name = "NAME")]
+    profile: Option<String>,
+    /// The service; polling needs it [env HOPTOP_BASE_URL]
+    #[arg(long, global = true, value_name = "URL")]
+    base_url: Option<String>,
+    /// The integrator ID's requests per second [env HOPTOP_RPS; default 1]
+    #[arg(long, global = true, value_name = "N")]
+    pub rps: Option<f64>,
+    /// Log, budget and crash reports [env HOPTOP_STATE_DIR; default $XDG_STATE_HOME/hoptop]
+    #[arg(long, global = true, value_name = "PATH")]
+    state_dir: Option<PathBuf>,
+    /// When to use colours [env NO_COLOR, CLICOLOR_FORCE; default auto]
+    #[arg(long, global = true, value_name = "WHEN")]
+    color: Option<Color>,
+    /// ASCII only: no lines, arrows or dots that some terminals can't draw
+    #[arg(long, global = true)]
+    ascii: bool,
+    /// Plain lines instead of a screen, for screen readers [env ACCESSIBLE]
+    #[arg(long, global = true)]
+    plain: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The dashboard over a simulated service and a throw-away store: no account, no network
+    Demo(DemoArgs),
+    /// Track one transaction
+    Add(AddArgs),
+    /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
+    Import(ImportArgs),
+    /// What is tracked
+    List(ListArgs),
+    /// One transaction, whole, with its history
+    Show(ShowArgs),
+    /// Poll without a screen and print what changes
+    Watch(WatchArgs),
+    /// The simulated service over HTTP, budget enforced, for trying any client
+    Simulate(SimulateArgs),
+}
+
+impl GlobalArgs {
+    /// The same for `config`.
+    pub fn flags(&self) -> Flags {
+        Flags {
+            db: self.db.clone(),
+            config: self.config.clone(),
+            profile: self.profile.clone(),
+            base_url: self.base_url.clone(),
+            rps: self.rps,
+            state_dir: self.state_dir.clone(),
+            color: self.color.map(|color| match color {
+                Color::Auto => ColorChoice::Auto,
+                Color::Always => ColorChoice::Always,
+                Color::Never => ColorChoice::Never,
+            }),
+            ascii: self.ascii,
+            plain: self.plain,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn settings_may_stand_before_and_behind_the_command() {
+        for words in [["hoptop", "--rps", "10", "list"], ["hoptop", "list", "--rps", "10"]] {
+            assert_eq!(Cli::try_parse_from(words).unwrap().global.flags().rps, Some(10.0));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Panics: the terminal comes back, a report goes into the state folder, the person is told where.
+//!
+//! A report never holds more than the panic's message and its backtrace; no value that could be a secret is printed by
+//! either.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write},
+    panic,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    thread,
+};
+
+use color_eyre::{config::HookBuilder, eyre::Result};
+
+use crate::{clock::Clock, tui::terminal};
+
+/// Where reports go; the system's folder for temporary files until the settings are known.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// Crash reports go into this folder from now on.
+pub(super) fn keep_in(folder: &Path) {
+    FOLDER.get_or_init(|| folder.to_owned());
+}
+
+/// Installs the hooks for panics and errors.
+pub fn install_hooks() -> Result<()> {
+    let (panic_hook, error_hook) = HookBuilder::default().display_env_section(false).into_hooks();
+    error_hook.install()?;
+    panic::set_hook(Box::new(move |info| {
+        // The loop runs on the main thread. A panic elsewhere is a task's: the loop hears of it, ends, and gives the
+        // terminal back by itself, while giving it back here would let the loop draw over the shell.
+        if thread::current().name() == Some("main") {
+            terminal::give_back();
+        }
+        let report = panic_hook.panic_report(info).to_string();
+        let told = match write(&report) {
+            Ok(path) => format!("hoptop: it crashed, which is a fault of hoptop; the report is in {}", path.display()),
+            Err(error) => format!("hoptop: it crashed, and the report can't be written ({error}):\n{report}"),
+        };
+        if thread::current().name() == Some("main") {
+            writeln!(io::stderr(), "{told}").ok();
+        }
+        tracing::error!("{told}");
+    }));
+    Ok(())
+}
+
+fn write(report: &str) -> io::Result<PathBuf> {
+    let folder = FOLDER.get().cloned().unwrap_or_else(std::env::temp_dir);
+    super::session::make_private_folder(&folder)?;
+    let stamp = Clock::system().now().wall.format("%Y%m%dT%H%M%S%3f");
+    let path = folder.join(format!("crash-{stamp}-{}.txt", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(&path)?.write_all(report.as_bytes())?;
+    Ok(path)
+}

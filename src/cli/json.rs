@@ -1,0 +1,400 @@
+//! The JSON of a transaction, of its history and of an event, to the letter of `commands.md`, JSON.
+//!
+//! Names, order and types here are a contract with scripts: a field may be added, never renamed, moved or left out.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use chrono::{DateTime, Offset, Utc};
+use serde::Serialize;
+use serde_json::{Map, Number, Value};
+
+use crate::{
+    domain::{
+        advice,
+        alert::{Alert, Rule},
+        chains,
+        change::Change,
+        ids::{ChainId, TxHash},
+        record::{ChainSide, Step},
+        span::rfc3339,
+        status::RouterStatus,
+        transaction::{Tracking, Transaction},
+    },
+    store::HistoryLine,
+};
+
+/// A transaction, as `list`, `show`, `check` and `export` write it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TransactionView<'a> {
+    transaction_id: &'a TxHash,
+    from_chain_id: &'a ChainId,
+    to_chain_id: &'a ChainId,
+    quote_id: &'a str,
+    request_id: Option<&'a str>,
+    profile: &'a str,
+    status: Option<&'static str>,
+    raw_status: Option<&'a str>,
+    settled: bool,
+    untracked: bool,
+    bridge_status: Option<&'a str>,
+    gas_status: Option<&'a str>,
+    is_gmp: Option<bool>,
+    bridge_url: Option<&'a str>,
+    from: SideView<'a>,
+    to: SideView<'a>,
+    steps: Vec<StepView<'a>>,
+    time_spent: Option<&'a BTreeMap<String, Number>>,
+    error: Option<&'a str>,
+    estimated_route_duration: Option<Number>,
+    submitted_at: String,
+    submitted_at_is_first_seen: bool,
+    deadline: String,
+    overdue: bool,
+    first_seen_at: String,
+    last_checked_at: Option<String>,
+    last_changed_at: Option<String>,
+    settled_at: Option<String>,
+    polls: u64,
+    last_error: Option<&'a str>,
+    alerts: Vec<&'static str>,
+    ticket: Option<&'a str>,
+    labels: &'a [String],
+    from_address: Option<&'a str>,
+    say: Option<String>,
+    r#do: String,
+}
+
+/// One end of the transfer.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SideView<'a> {
+    chain_id: &'a ChainId,
+    chain_name: Option<&'a str>,
+    transaction_id: Option<&'a TxHash>,
+    block_number: Option<u64>,
+    call_event_status: Option<&'a str>,
+    url: Option<&'a str>,
+}
+
+/// One step of the route.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StepView<'a> {
+    chain_id: Option<&'a ChainId>,
+    transaction_id: Option<&'a TxHash>,
+    status: Option<&'a str>,
+    action: Option<&'a str>,
+}
+
+impl<'a> TransactionView<'a> {
+    /// The transaction as it stands at `now`; `alerts` are those that stand for it alone.
+    pub fn new(tx: &'a Transaction, alerts: &[Alert], now: DateTime<Utc>) -> Self {
+        let (told, learned) = (&tx.told, &tx.learned);
+        let record = learned.record.as_ref();
+        let deadline = tx.deadline();
+        let advice = advice::advise(tx, now, Utc.fix());
+        Self {
+            transaction_id: &told.transaction_id,
+            from_chain_id: &told.from_chain,
+            to_chain_id: &told.to_chain,
+            quote_id: &told.quote_id,
+            request_id: tx.request_id(),
+            profile: &tx.profile,
+            status: learned.status.as_ref().map(RouterStatus::name),
+            raw_status: learned.status.as_ref().map(RouterStatus::raw),
+            settled: tx.is_settled(),
+            untracked: tx.tracking == Tracking::Untracked,
+            bridge_status: record.and_then(|record| record.bridge_status.as_deref()),
+            gas_status: record.and_then(|record| record.gas_status.as_deref()),
+            is_gmp: record.and_then(|record| record.is_gmp),
+            bridge_url: record.and_then(|record| record.bridge_url.as_deref()),
+            from: SideView::new(record.map(|record| &record.from), &told.from_chain).or_hash(&told.transaction_id),
+            to: SideView::new(record.map(|record| &record.to), &told.to_chain),
+            steps: record.map_or_else(Vec::new, |record| record.steps.iter().map(StepView::new).collect()),
+            time_spent: record.map(|record| &record.time_spent),
+            error: record.and_then(|record| record.error.as_deref()),
+            estimated_route_duration: told.estimate.map(seconds),
+            submitted_at: rfc3339(deadline.submitted),
+            submitted_at_is_first_seen: deadline.from_first_seen,
+            deadline: rfc3339(deadline.at),
+            overdue: tx.is_overdue(),
+            first_seen_at: rfc3339(tx.first_seen_at),
+            last_checked_at: learned.last_checked_at.map(rfc3339),
+            last_changed_at: learned.last_changed_at.map(rfc3339),
+            settled_at: learned.settled_at.map(rfc3339),
+            polls: learned.polls,
+            last_error: last_error(tx),
+            alerts: most_urgent_first(alerts),
+            ticket: told.ticket.as_deref(),
+            labels: &tx.labels,
+            from_address: told.from_address.as_deref(),
+            say: advice.say,
+            r#do: advice.act,
+        }
+    }
+}
+
+impl<'a> SideView<'a> {
+    fn new(side: Option<&'a ChainSide>, told: &'a ChainId) -> Self {
+        let chain_id = side.and_then(|side| side.chain_id.as_ref()).unwrap_or(told);
+        let from_table = || chains::find(chain_id).map(|chain| chain.name.as_str());
+        Self {
+            chain_id,
+            chain_name: side.and_then(|side| side.chain_name.as_deref()).or_else(from_table),
+            transaction_id: side.and_then(|side| side.transaction_id.as_ref()),
+            block_number: side.and_then(|side| side.block_number),
+            call_event_status: side.and_then(|side| side.call_event_status.as_deref()),
+            url: side.and_then(|side| side.url.as_deref()),
+        }
+    }
+
+    /// The source's hash is what we were told until the service says otherwise.
+    fn or_hash(self, told: &'a TxHash) -> Self {
+        Self { transaction_id: self.transaction_id.or(Some(told)), ..self }
+    }
+}
+
+impl<'a> StepView<'a> {
+    fn new(step: &'a Step) -> Self {
+        Self {
+            chain_id: step.chain_id.as_ref(),
+            transaction_id: step.transaction_id.as_ref(),
+            status: step.status.as_deref(),
+            action: step.action.as_deref(),
+        }
+    }
+}
+
+/// The last failure, or why it is parked.
+fn last_error(tx: &Transaction) -> Option<&str> {
+    let parked = match &tx.tracking {
+        Tracking::Parked(reason) => Some(reason.as_str()),
+        _ => None,
+    };
+    tx.learned.last_error.as_deref().or(parked)
+}
+
+fn most_urgent_first(alerts: &[Alert]) -> Vec<&'static str> {
+    let mut rules: Vec<Rule> = alerts.iter().map(|alert| alert.rule).collect();
+    rules.sort_unstable();
+    rules.dedup();
+    rules.into_iter().map(Rule::name).collect()
+}
+
+/// A duration in seconds: a whole number where it is one.
+pub fn seconds(span: Duration) -> Number {
+    let whole = Number::from(span.as_secs());
+    if span.subsec_nanos() == 0 { whole } else { Number::from_f64(span.as_secs_f64()).unwrap_or(whole) }
+}
+
+/// A line of a transaction's history.
+#[derive(Clone, Debug, Serialize)]
+pub struct HistoryView {
+    at: String,
+    kind: &'static str,
+    /// The same in words, as people read it.
+    pub text: String,
+}
+
+impl From<&HistoryLine> for HistoryView {
+    /// `kind` is the event's name, or `answer`.
+    fn from(line: &HistoryLine) -> Self {
+        let (kind, text) = match line {
+            HistoryLine::Change(change) => (change.what.name(), change.what.sentence()),
+            HistoryLine::Observation(answer) => ("answer", answer.sentence()),
+        };
+        Self { at: rfc3339(line.at()), kind, text }
+    }
+}
+
+#[derive(Serialize)]
+struct EventView<'a> {
+    event: &'static str,
+    at: String,
+    /// A transaction says its own profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'a str>,
+    #[serde(flatten)]
+    own: Map<String, Value>,
+    #[serde(flatten)]
+    transaction: Option<TransactionView<'a>>,
+}
+
+/// One line of `watch --json`, without the line end: the event, then its own fields, then those of the transaction. The
+/// event's `error` takes the place of the record's.
+pub fn event(
+    change: &Change,
+    tx: Option<(&Transaction, &[Alert])>,
+    now: DateTime<Utc>,
+) -> Result<String, serde_json::Error> {
+    let mut own = match serde_json::to_value(&change.what)? {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    own.remove("event");
+    let own_error = if tx.is_some() { own.remove("error") } else { None };
+    let mut transaction = tx.map(|(tx, alerts)| TransactionView::new(tx, alerts, now));
+    if let (Some(view), Some(error)) = (&mut transaction, own_error.as_ref().and_then(Value::as_str)) {
+        view.error = Some(error);
+    }
+    let profile = transaction.is_none().then_some(change.profile.as_str());
+    serde_json::to_string(&EventView { event: change.what.name(), at: rfc3339(change.at), profile, own, transaction })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::domain::{
+        alert::{Severity, Subject},
+        change::What,
+        fixtures,
+        ids::RowId,
+        observation::{Failure, Outcome},
+        record::StatusRecord,
+    };
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn alert(rule: Rule) -> Alert {
+        Alert {
+            id: 1,
+            rule,
+            subject: Subject::Transaction(RowId(1)),
+            profile: "default".into(),
+            raised_at: at(0),
+            clean: 0,
+            message: String::new(),
+        }
+    }
+
+    fn full() -> Transaction {
+        let mut tx = fixtures::transaction(1);
+        tx.told.estimate = Some(Duration::from_secs(900));
+        tx.told.submitted_at = Some(at(-60));
+        tx.labels = vec!["vip".into()];
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.bridge_status = Some("source_gateway_called".into());
+        record.gas_status = Some(String::new());
+        record.is_gmp = Some(true);
+        record.time_spent.insert("total".into(), 45.into());
+        record.error = Some("slippage".into());
+        record.request_id = Some("r-1".into());
+        record.to.block_number = Some(7);
+        record.steps.push(Step {
+            chain_id: Some(ChainId::new("42161")),
+            transaction_id: None,
+            status: Some("success".into()),
+            action: Some("call".into()),
+        });
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), at(5));
+        tx
+    }
+
+    #[test]
+    fn before_any_answer_every_key_is_there_in_its_place() {
+        let tx = fixtures::transaction(1);
+        let json = serde_json::to_string(&TransactionView::new(&tx, &[], at(10))).unwrap();
+        let hash = format!("0x{:064x}", 1);
+        let side = |id: &str, name: &str, hash: &str| {
+            format!(
+                r#"{{"chainId":"{id}","chainName":"{name}","transactionId":{hash},"blockNumber":null,"callEventStatus":null,"url":null}}"#
+            )
+        };
+        let expected = [
+            format!(r#"{{"transactionId":"{hash}","fromChainId":"42161","toChainId":"8453","quoteId":"quote-1""#),
+            r#""requestId":null,"profile":"default","status":null,"rawStatus":null,"settled":false"#.into(),
+            r#""untracked":false,"bridgeStatus":null,"gasStatus":null,"isGmp":null,"bridgeUrl":null"#.into(),
+            format!(r#""from":{}"#, side("42161", "Arbitrum", &format!("\"{hash}\""))),
+            format!(r#""to":{}"#, side("8453", "Base", "null")),
+            r#""steps":[],"timeSpent":null,"error":null,"estimatedRouteDuration":null"#.into(),
+            r#""submittedAt":"1970-01-01T00:00:00.000Z","submittedAtIsFirstSeen":true"#.into(),
+            r#""deadline":"1970-01-01T00:15:00.000Z","overdue":false,"firstSeenAt":"1970-01-01T00:00:00.000Z""#.into(),
+            r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
+            r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null,"say":null"#.into(),
+            r#""do":"nothing yet; the first answer is on its way"}"#.into(),
+        ];
+        assert_eq!(json, expected.join(","));
+    }
+
+    #[test]
+    fn a_full_record_fills_them() {
+        let tx = full();
+        let json = serde_json::to_value(TransactionView::new(&tx, &[alert(Rule::Refund), alert(Rule::Overdue)], at(9)));
+        let json = json.unwrap();
+        assert_eq!(json["status"], "ongoing");
+        assert_eq!(json["requestId"], "r-1");
+        assert_eq!(json["timeSpent"], serde_json::json!({"total": 45}));
+        let step = serde_json::json!(
+            {"chainId": "42161", "transactionId": null, "status": "success", "action": "call"}
+        );
+        assert_eq!(json["steps"], serde_json::json!([step]));
+        assert_eq!(json["estimatedRouteDuration"].to_string(), "900");
+        assert_eq!(
+            (&json["submittedAtIsFirstSeen"], &json["deadline"]),
+            (&false.into(), &"1970-01-01T00:29:00.000Z".into())
+        );
+        assert_eq!(json["alerts"], serde_json::json!(["overdue", "refund"]));
+        assert_eq!((&json["to"]["blockNumber"], &json["gasStatus"]), (&7.into(), &"".into()));
+        assert!(json["say"].as_str().unwrap().contains("00:29 UTC"), "{json}");
+    }
+
+    #[test]
+    fn an_undocumented_status_says_what_came() {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(RouterStatus::Unknown("settling".into())), at(1));
+        let json = serde_json::to_value(TransactionView::new(&tx, &[], at(2))).unwrap();
+        assert_eq!((&json["status"], &json["rawStatus"]), (&"unknown".into(), &"settling".into()));
+    }
+
+    #[test]
+    fn a_parked_transaction_says_why_as_its_last_error() {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::fails(Failure::Rejected("quoteId is missing".into())), at(1));
+        tx.learned.last_error = None;
+        let json = serde_json::to_value(TransactionView::new(&tx, &[], at(2))).unwrap();
+        assert!(json["lastError"].as_str().unwrap().contains("quoteId is missing"), "{json}");
+    }
+
+    fn change(what: What) -> Change {
+        Change { seq: 1, at: at(3), profile: "default".into(), transaction: None, what }
+    }
+
+    #[test]
+    fn an_event_starts_with_its_name_and_holds_the_transaction() {
+        let tx = full();
+        let line = event(&change(What::StatusChanged { previous: None }), Some((&tx, &[])), at(9)).unwrap();
+        assert!(line.starts_with(r#"{"event":"status_changed","at":"1970-01-01T00:00:03.000Z","previous":null,"#));
+        assert!(line.contains(r#","profile":"default","status":"ongoing","#) && !line.contains('\n'), "{line}");
+        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let line = event(&change(raised), Some((&tx, &[])), at(9)).unwrap();
+        assert!(line.contains(r#""rule":"overdue","severity":"critical","transactionId":"#), "{line}");
+    }
+
+    #[test]
+    fn an_event_s_error_takes_the_place_of_the_record_s() {
+        let tx = full();
+        let failed = change(What::PollFailed { error: "connection refused".into() });
+        let line = event(&failed, Some((&tx, &[])), at(9)).unwrap();
+        assert_eq!(line.matches(r#""error":"#).count(), 1, "{line}");
+        assert!(line.contains(r#""error":"connection refused""#), "{line}");
+    }
+
+    #[test]
+    fn what_concerns_a_profile_names_it() {
+        let line = event(&change(What::Unreachable { error: "refused".into() }), None, at(9)).unwrap();
+        let expected =
+            r#"{"event":"unreachable","at":"1970-01-01T00:00:03.000Z","profile":"default","error":"refused"}"#;
+        assert_eq!(line, expected);
+    }
+
+    #[test]
+    fn durations_are_whole_where_they_can_be() {
+        assert_eq!(seconds(Duration::from_secs(900)).to_string(), "900");
+        assert_eq!(seconds(Duration::from_millis(1_500)).to_string(), "1.5");
+    }
+}

@@ -1,0 +1,318 @@
+//! `hoptop list`: what is tracked, as a table for people or as JSON for scripts.
+//!
+//! It must never hide in silence: what a filter or a limit leaves out is counted.
+
+use std::{
+    collections::HashMap,
+    io::{self, BufWriter, Write},
+};
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use unicode_width::UnicodeWidthStr;
+
+use super::{context::Context, exit::Exit, json::TransactionView};
+use crate::domain::{
+    alert::{Alert, Subject},
+    filter::{self, Candidate, Filter, FilterError},
+    glance,
+    ids::RowId,
+    span, text,
+    transaction::Transaction,
+    width,
+};
+
+/// The keys whose values are free text, and may hold blanks.
+const TEXT_KEYS: [&str; 6] = ["label", "ticket", "chain", "from", "to", "profile"];
+const COLUMNS: usize = 8;
+const HEADER: [&str; COLUMNS] = ["SEV", "STATUS", "TX", "ROUTE", "AGE", "DUE", "TICKET", "CHECKED"];
+/// Spans are read by their last digit.
+const TO_THE_RIGHT: [bool; COLUMNS] = [false, false, false, false, true, true, false, true];
+/// The widest that a text which others chose may get.
+const WIDEST: usize = 24;
+
+/// Show what is tracked.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ListArgs {
+    /// Terms that must all hold, such as `is:overdue`, `chain:base`, `age>30m` or a part of a hash; write `--` before one
+    /// that starts with `-`
+    pub filter: Vec<String>,
+    /// Print a JSON array, a transaction a line
+    #[arg(long)]
+    pub json: bool,
+    /// Print at most this many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// Prints what passes the filter, in its order.
+pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let Some(filter) = read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
+    let now = cx.now.wall;
+    let (transactions, alerts, _) = cx.store.reader()?.load()?;
+    let alerts = by_transaction(alerts);
+    let candidate = |tx| Candidate { tx, alerts: alerts_of(&alerts, tx) };
+    let mut passing: Vec<_> =
+        transactions.iter().map(candidate).filter(|candidate| filter.matches(candidate, now)).collect();
+    passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now));
+    let matching = passing.len();
+    passing.truncate(args.limit.unwrap_or(usize::MAX));
+    let mut out = BufWriter::new(&mut *cx.out);
+    if args.json {
+        write_json(&passing, now, &mut out)?;
+    } else if transactions.is_empty() {
+        writeln!(
+            out,
+            "nothing is tracked yet; add one with `hoptop add TX --from CHAIN --to CHAIN --quote-id ID`, many with \
+             `hoptop import FILE`"
+        )?;
+    } else {
+        write_table(&passing, now, cx.ellipsis, &mut out)?;
+        let more = match matching - passing.len() {
+            0 => String::new(),
+            more => format!("; {more} more match, beyond --limit"),
+        };
+        writeln!(out, "{} shown of {}{more}", passing.len(), transactions.len())?;
+    }
+    out.flush()?;
+    Ok(Exit::Fine)
+}
+
+/// The filter that arguments make together. `None` if it isn't understood, and then the wrong term has been printed; the
+/// command ends with [`Exit::Usage`].
+pub fn read_filter(arguments: &[String], err: &mut dyn Write) -> io::Result<Option<Filter>> {
+    let text = arguments.iter().filter_map(|argument| as_term(argument)).collect::<Vec<_>>().join(" ");
+    match Filter::parse(&text) {
+        Ok(filter) => Ok(Some(filter)),
+        Err(error) => {
+            point_at(&text, &error, err)?;
+            Ok(None)
+        }
+    }
+}
+
+/// An argument as the filter's grammar has it. The shell took the quotation marks away, so that blanks inside an argument
+/// have to be put into some again: of `exact text` all, of `label:two words` the value. An argument that holds several
+/// terms, such as `is:overdue chain:base`, is a filter in itself, and one with marks of its own is left alone.
+fn as_term(argument: &str) -> Option<String> {
+    let argument = argument.trim();
+    let (sign, body) = argument.strip_prefix('-').map_or(("", argument), |body| ("-", body));
+    let has_marks = body.contains('"') || body.starts_with('/');
+    let mut words = body.split_whitespace();
+    let key = words.next().and_then(key);
+    if argument.is_empty() {
+        return None;
+    }
+    if has_marks || !body.contains(char::is_whitespace) || words.any(|word| self::key(word).is_some()) {
+        return Some(argument.to_owned());
+    }
+    Some(match (key, body.split_once(':')) {
+        (None, _) => format!("{sign}\"{body}\""),
+        (Some(key), Some((_, value))) if TEXT_KEYS.contains(&key) => format!("{sign}{key}:\"{value}\""),
+        _ => argument.to_owned(),
+    })
+}
+
+/// The key that a word starts with: letters, then `:`, `<` or `>`.
+fn key(word: &str) -> Option<&str> {
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let (key, rest) = word.split_at_checked(word.find(|letter: char| !letter.is_ascii_alphabetic())?)?;
+    (!key.is_empty() && rest.starts_with([':', '<', '>'])).then_some(key)
+}
+
+fn point_at(text: &str, error: &FilterError, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "the filter is wrong: {}", error.message)?;
+    let (Some(before), Some(wrong)) = (text.get(..error.at.start), text.get(error.at.clone())) else { return Ok(()) };
+    // Text that has to be cleaned first would move away from over the marks.
+    if text::clean(text) == text {
+        writeln!(err, "  {text}")?;
+        writeln!(err, "  {}{}", " ".repeat(before.width()), "^".repeat(wrong.width().max(1)))?;
+    }
+    Ok(())
+}
+
+/// Alerts by the transaction that they are about; those of a whole profile are left out.
+pub fn by_transaction(alerts: Vec<Alert>) -> HashMap<RowId, Vec<Alert>> {
+    let mut grouped: HashMap<_, Vec<_>> = HashMap::new();
+    for alert in alerts {
+        if let Subject::Transaction(row) = alert.subject {
+            grouped.entry(row).or_default().push(alert);
+        }
+    }
+    grouped
+}
+
+/// The alerts that stand for this transaction.
+pub fn alerts_of<'a>(alerts: &'a HashMap<RowId, Vec<Alert>>, tx: &Transaction) -> &'a [Alert] {
+    alerts.get(&tx.id).map_or(&[], Vec::as_slice)
+}
+
+fn write_json(shown: &[Candidate], now: DateTime<Utc>, out: &mut dyn Write) -> io::Result<()> {
+    let mut before = "[\n";
+    for candidate in shown {
+        let line = serde_json::to_string(&TransactionView::new(candidate.tx, candidate.alerts, now))?;
+        write!(out, "{before}{line}")?;
+        before = ",\n";
+    }
+    writeln!(out, "{}", if shown.is_empty() { "[]" } else { "\n]" })
+}
+
+fn write_table(shown: &[Candidate], now: DateTime<Utc>, ellipsis: &str, out: &mut dyn Write) -> io::Result<()> {
+    if shown.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = shown.iter().map(|candidate| row(candidate, now, ellipsis)).collect();
+    let mut widths = HEADER.map(UnicodeWidthStr::width);
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.width().max(*width);
+        }
+    }
+    write_row(&HEADER.map(str::to_owned), &widths, out)?;
+    rows.iter().try_for_each(|row| write_row(row, &widths, out))
+}
+
+fn write_row(row: &[String; COLUMNS], widths: &[usize; COLUMNS], out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for ((cell, width), to_the_right) in row.iter().zip(widths).zip(TO_THE_RIGHT) {
+        let blanks = " ".repeat(width.saturating_sub(cell.width()));
+        let (left, right): (&str, &str) = if to_the_right { (&blanks, cell) } else { (cell, &blanks) };
+        line.extend([left, right, "  "]);
+    }
+    writeln!(out, "{}", line.trim_end())
+}
+
+fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; COLUMNS] {
+    let tx = candidate.tx;
+    [
+        glance::mark(candidate.alerts.iter().map(|alert| alert.rule.severity()).max()).into(),
+        width::cut(&glance::status(tx.learned.status.as_ref()), WIDEST, ellipsis),
+        tx.told.transaction_id.short(ellipsis),
+        glance::route(tx),
+        span::short(tx.age(now)),
+        glance::due(tx, now),
+        width::cut(glance::ticket(tx), WIDEST, ellipsis),
+        glance::checked(tx, now),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::context::testing::Bench, *};
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    fn args(filter: &[&str]) -> ListArgs {
+        ListArgs { filter: filter.iter().map(|term| (*term).into()).collect(), json: false, limit: None }
+    }
+
+    fn run(bench: &mut Bench, args: &ListArgs) -> (String, String, Exit) {
+        let (out, err, exit) = bench.run(|cx| list(args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    /// An ongoing one with a wide ticket, a partial one, and one that nobody has asked about.
+    fn three() -> Bench {
+        let bench = Bench::new();
+        let mut new = fixtures::new(1);
+        new.told.ticket = Some("SUP-4412 重要".into());
+        new.labels = vec!["two words".into()];
+        bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
+        bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
+        bench.track(fixtures::new(3));
+        bench
+    }
+
+    #[test]
+    fn the_table_is_aligned_and_the_most_urgent_come_first() {
+        let mut bench = three();
+        let (out, err, exit) = run(&mut bench, &args(&[]));
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        let expected = "\
+SEV  STATUS     TX           ROUTE     AGE  DUE  TICKET         CHECKED
+!!   % partial  0x0000…0002  ARB>BASE  20s    -  -                  40s
+     ~ ongoing  0x0000…0001  ARB>BASE   1m  14m  SUP-4412 重要      12s
+     . none     0x0000…0003  ARB>BASE   1m  14m  -                    -
+3 shown of 3
+";
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn what_is_hidden_is_counted() {
+        let mut bench = three();
+        let (out, ..) = run(&mut bench, &args(&["is:unsettled"]));
+        assert!(out.ends_with("2 shown of 3\n"), "{out}");
+        let (out, ..) = run(&mut bench, &ListArgs { limit: Some(1), ..args(&[]) });
+        assert!(out.ends_with("1 shown of 3; 2 more match, beyond --limit\n"), "{out}");
+        assert_eq!(run(&mut bench, &args(&["nowhere"])).0, "0 shown of 3\n");
+    }
+
+    #[test]
+    fn json_is_an_array_with_a_transaction_a_line() {
+        let mut bench = three();
+        let json = ListArgs { json: true, ..args(&["sort:hash"]) };
+        let (out, ..) = run(&mut bench, &json);
+        let read: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+        assert_eq!((read.len(), out.lines().count()), (3, 5));
+        assert_eq!((&read[1]["status"], &read[1]["alerts"][0]), (&"partial_success".into(), &"partial_success".into()));
+        let nothing = ListArgs { filter: vec!["nowhere".into()], ..json };
+        assert_eq!(run(&mut bench, &nothing).0, "[]\n");
+    }
+
+    #[test]
+    fn nothing_tracked_says_how_to_add() {
+        let (out, _, exit) = run(&mut Bench::new(), &args(&[]));
+        assert!(out.contains("hoptop add TX") && out.contains("hoptop import FILE"), "{out}");
+        assert_eq!(exit, Exit::Fine);
+    }
+
+    #[test]
+    fn a_wrong_term_is_pointed_at() {
+        let (out, err, exit) = run(&mut three(), &args(&["chain:base", "is:overdu"]));
+        assert_eq!((out.as_str(), exit), ("", Exit::Usage));
+        let lines: Vec<_> = err.lines().collect();
+        assert!(lines[0].contains("`overdu` is unknown") && lines[0].contains("did you mean `overdue`?"), "{err}");
+        assert_eq!(lines[1..], ["  chain:base is:overdu", "                ^^^^^^"]);
+        let (_, err, _) = run(&mut three(), &args(&["is:\u{1b}[31m"]));
+        assert!(!err.contains('\u{1b}') && err.lines().count() == 1, "{err:?}");
+    }
+
+    #[test]
+    fn blanks_inside_an_argument_are_what_the_shell_meant() {
+        let table = [
+            ("is:overdue", "is:overdue"),
+            ("exact text", "\"exact text\""),
+            ("-exact text", "-\"exact text\""),
+            ("label:two words", "label:\"two words\""),
+            ("is:overdue chain:base", "is:overdue chain:base"),
+            ("base age>30m", "base age>30m"),
+            ("\"exact text\" base", "\"exact text\" base"),
+            ("/two words/", "/two words/"),
+            ("status:ongoing base", "status:ongoing base"),
+        ];
+        for (argument, term) in table {
+            assert_eq!(as_term(argument).as_deref(), Some(term));
+        }
+        assert_eq!(as_term("  "), None);
+        assert!(run(&mut three(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
+    }
+
+    #[test]
+    fn options_may_stand_behind_the_filter_and_a_negated_term_behind_two_dashes() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            list: ListArgs,
+        }
+        let parse = |line: &str| <Line as clap::Parser>::try_parse_from(line.split(' ')).unwrap().list;
+        let read = parse("list is:overdue --json chain:base --limit 3");
+        assert_eq!((read.filter.len(), read.json, read.limit), (2, true, Some(3)));
+        assert_eq!(parse("list --json -- -chain:base").filter, ["-chain:base"]);
+    }
+
+    #[test]
+    fn wide_text_is_cut_by_its_width() {
+        assert_eq!(width::cut("重要重要", 8, "…"), "重要重要");
+        assert_eq!(width::cut("重要重要x", 8, "..."), "重要...");
+    }
+}

@@ -1,0 +1,127 @@
+//! The command line: one file per subcommand, and what they share.
+//!
+//! It reads settings, opens the store, and hands over; it must never know what a status means or when to poll.
+
+pub mod add;
+pub mod args;
+pub mod context;
+mod crash;
+mod dashboard;
+pub mod demo;
+pub mod exit;
+pub mod import;
+pub mod json;
+pub mod list;
+mod session;
+pub mod show;
+mod signals;
+pub mod simulate;
+mod summary;
+pub mod watch;
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::Parser;
+use color_eyre::eyre::{Report, Result, WrapErr};
+
+use self::{
+    args::{Cli, Command},
+    context::Context,
+    exit::Exit,
+};
+use crate::{
+    clock::{self, Clock},
+    config::{self, ConfigError, Environment, Settings},
+    domain::{secret::IntegratorId, text},
+    store::Store,
+};
+
+pub use self::crash::install_hooks;
+
+/// Runs the command that the arguments name, and returns the process's exit code. What went wrong is one sentence on
+/// standard error; a closed pipe ends quietly.
+pub fn main() -> Exit {
+    let cli = Cli::parse();
+    match dispatch(&cli) {
+        Ok(exit) => exit,
+        Err(report) if is_closed_pipe(&report) => Exit::Fine,
+        Err(report) => {
+            let chain: Vec<String> = report.chain().map(|cause| text::clean(&cause.to_string())).collect();
+            complain(&chain.join(": "));
+            if report.downcast_ref::<ConfigError>().is_some() { Exit::Usage } else { Exit::Error }
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<Exit> {
+    // These two need no settings, so that a broken config file doesn't stand in their way.
+    match &cli.command {
+        Some(Command::Demo(args)) => return demo::demo(args, &cli.global.flags()),
+        Some(Command::Simulate(args)) => return simulate::simulate(args, cli.global.rps),
+        _ => {}
+    }
+    let settings = config::load(cli.global.flags(), &Environment::process())?;
+    crash::keep_in(&settings.state_dir);
+    match &cli.command {
+        None => dashboard::dashboard(cli, &settings),
+        Some(Command::Watch(args)) => watch::watch(args, &settings),
+        Some(command) => with_context(&settings, |context| match command {
+            Command::Add(args) => add::add(args, context),
+            Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
+            Command::List(args) => list::list(args, context),
+            Command::Show(args) => show::show(args, context),
+            Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
+        }),
+    }
+}
+
+/// Opens the store for a command that only reads or changes what is tracked.
+fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Result<Exit>) -> Result<Exit> {
+    let store = Store::open(&settings.db)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let exit = work(&mut Context {
+        store,
+        profile: settings.profile.clone(),
+        now: Clock::system().now(),
+        zone: clock::local_offset(),
+        out: &mut out,
+        err: &mut io::stderr().lock(),
+        ellipsis: if settings.ascii { ".." } else { "…" },
+        out_is_terminal: io::stdout().is_terminal(),
+    })?;
+    out.flush()?;
+    Ok(exit)
+}
+
+/// What polling needs, checked; what a person should be warned of goes to standard error.
+fn polling(settings: &Settings) -> Result<session::Polling> {
+    let polling = settings.polling()?;
+    for warning in &polling.warnings {
+        complain(&format!("warning: {}", text::clean(warning)));
+    }
+    session::Polling::new(&polling.base_url, polling.id, polling.rps)
+}
+
+/// One line on standard error. If that is closed there is nobody to tell.
+fn complain(line: &str) {
+    writeln!(io::stderr(), "hoptop: {line}").ok();
+}
+
+fn is_closed_pipe(report: &Report) -> bool {
+    let closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+    report.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+}
+
+/// The runtime for what polls or serves: two threads are enough for a limit of requests per second.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .wrap_err("the runtime can't be started")
+}
+
+/// The demonstration's integrator ID: the simulated service takes any.
+fn demo_id() -> Result<IntegratorId> {
+    Ok(IntegratorId::new("demo-integrator-demo")?)
+}

@@ -1,0 +1,120 @@
+//! What the commands that poll share: the poller as a task that can be stopped, and the log.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io,
+    path::Path,
+    sync::Arc,
+};
+
+use color_eyre::eyre::{Result, WrapErr};
+use tokio::{sync::oneshot, task::JoinHandle};
+
+use crate::{
+    api::{BaseUrl, Client, Timeouts},
+    clock::Clock,
+    domain::secret::IntegratorId,
+    poller::{self, HttpWire, LeaseAt, PollerError, Setup},
+    store::Store,
+};
+
+/// What polling needs, checked.
+pub struct Polling {
+    client: Client,
+    rps: f64,
+    fingerprint: String,
+    /// What may be shown of the ID.
+    pub shown_id: String,
+}
+
+impl Polling {
+    /// Checks the base URL and sets the client up.
+    pub fn new(base_url: &str, id: IntegratorId, rps: f64) -> Result<Self> {
+        let base = BaseUrl::parse(base_url)?;
+        let (fingerprint, shown_id) = (id.fingerprint(base.as_str()), id.last4());
+        let client = Client::new(base, id, Timeouts::default())?;
+        Ok(Self { client, rps, fingerprint, shown_id })
+    }
+}
+
+/// A poller that runs as a task.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), PollerError>>,
+}
+
+impl Running {
+    /// Starts polling `profile`. `state_dir` holds the lease on the budget; without one the budget is nobody else's.
+    pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Self {
+        let Polling { client, rps, fingerprint, shown_id } = polling;
+        let lease = place.state_dir.map(|folder| LeaseAt { folder: folder.to_owned(), fingerprint });
+        let setup = Setup {
+            store,
+            wire: Arc::new(HttpWire { client, clock: clock.clone() }),
+            clock,
+            profile: place.profile.to_owned(),
+            rps,
+            shown_id,
+            lease,
+            seed: u64::from(std::process::id()),
+        };
+        let (stop, stopped) = oneshot::channel();
+        // Dropping the sender stops it too.
+        let stopped = async move { stopped.await.unwrap_or(()) };
+        Self { stop, task: tokio::spawn(poller::run(setup, stopped)) }
+    }
+
+    /// Resolves when the poller ended by itself, which it does only for a fault.
+    pub async fn fault(&mut self) -> color_eyre::Report {
+        match (&mut self.task).await {
+            Ok(Ok(())) => color_eyre::eyre::eyre!("the poller ended"),
+            Ok(Err(error)) => error.into(),
+            Err(error) => color_eyre::eyre::eyre!("the poller failed: {error}"),
+        }
+    }
+
+    /// Stops it, and waits until what was under way is kept.
+    pub async fn stop(self) -> Result<()> {
+        // It may have ended by itself.
+        self.stop.send(()).ok();
+        Ok(self.task.await.wrap_err("the poller failed")??)
+    }
+}
+
+/// Whose transactions are polled, and where the lease lies.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The profile.
+    pub profile: &'a str,
+    /// The state folder.
+    pub state_dir: Option<&'a Path>,
+}
+
+/// Writes the log into the state folder from now on.
+pub fn start_log(state_dir: &Path) -> Result<()> {
+    let path = state_dir.join("hoptop.log");
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = make_private_folder(state_dir).and_then(|()| options.open(&path)).wrap_err_with(|| {
+        format!(
+            "the log {} can't be written; check its permissions or name another folder with --state-dir",
+            path.display()
+        )
+    })?;
+    tracing_subscriber::fmt().with_writer(Arc::new(file)).with_ansi(false).with_target(false).init();
+    Ok(())
+}
+
+/// Makes a folder (0700) where there is none.
+pub fn make_private_folder(folder: &Path) -> io::Result<()> {
+    if folder.exists() {
+        return Ok(());
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

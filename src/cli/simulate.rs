@@ -1,0 +1,128 @@
+//! `hoptop simulate`: the simulated service over HTTP, for trying hoptop or any other client.
+
+use std::{
+    fs,
+    io::{self, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr, bail};
+
+use super::{exit::Exit, signals};
+use crate::{
+    clock::Clock,
+    domain::transaction::NewTransaction,
+    sim::{
+        scenario::Scenario,
+        server,
+        service::{Limits, Service},
+        world::World,
+    },
+};
+
+/// What is simulated, and where.
+#[derive(Args, Debug)]
+pub struct SimulateArgs {
+    /// The address to listen on; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// A world as data: per transaction, which answer from which second on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"])]
+    scenario: Option<PathBuf>,
+    /// A made-up world: the same number, the same world
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    seed: u64,
+    /// How many transactions the made-up world has
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    transactions: u32,
+    /// Write the world's transactions as CSV, ready for `hoptop import`
+    #[arg(long, value_name = "FILE")]
+    batch: Option<PathBuf>,
+}
+
+/// Serves until a signal ends it, then says what came. `rps` overrides the limit of each ID.
+pub fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
+    let clock = Clock::system();
+    let start = clock.now().wall;
+    let (world, mut limits) = match &args.scenario {
+        Some(path) => scenario(path, start)?,
+        None => (World::seeded(args.seed, args.transactions as usize, start), Limits::default()),
+    };
+    match rps {
+        Some(rps) if !(rps > 0.0 && rps <= 1_000.0) => {
+            bail!("--rps {rps} won't do; give a number above 0 and up to 1000")
+        }
+        Some(rps) => limits.rps = rps,
+        None => {}
+    }
+    let transfers = world.transfers();
+    if let Some(path) = &args.batch {
+        write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
+    }
+    let service = Arc::new(Mutex::new(Service::new(world, limits)));
+    super::runtime()?.block_on(async {
+        let signal = signals::listen()?;
+        let listener = server::bind(args.listen)
+            .await
+            .wrap_err_with(|| format!("{} can't be listened on; choose another with --listen", args.listen))?;
+        greet(listener.local_addr()?, transfers.len(), limits.rps)?;
+        let (told, heard) = tokio::sync::oneshot::channel();
+        let stop = async move {
+            told.send(signal.await).ok();
+        };
+        server::serve(listener, Arc::clone(&service), clock, stop).await?;
+        let report = service.lock().unwrap_or_else(PoisonError::into_inner).report();
+        writeln!(io::stdout(), "{report}")?;
+        // Ended by its person, as it is meant to be.
+        Ok(heard.await.map_or(Exit::Error, |_| Exit::Fine))
+    })
+}
+
+fn scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World, Limits)> {
+    let text = fs::read_to_string(path).wrap_err_with(|| format!("the scenario {} can't be read", path.display()))?;
+    let scenario = Scenario::parse(&text).wrap_err_with(|| format!("the scenario {}", path.display()))?;
+    Ok((scenario.world(start), scenario.limits()))
+}
+
+fn greet(address: SocketAddr, transactions: usize, rps: f64) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID")?;
+    writeln!(out, "any integrator ID is taken, but one that starts with `revoked`; beside it, for example:")?;
+    writeln!(out, "  HOPTOP_INTEGRATOR_ID=any-id hoptop --base-url http://{address} --rps {rps}")?;
+    writeln!(out, "^C ends it and prints what came")?;
+    out.flush()
+}
+
+fn write_batch(path: &Path, transfers: &[NewTransaction]) -> Result<()> {
+    let mut writer = csv::Writer::from_path(path)?;
+    writer.write_record([
+        "transactionId",
+        "fromChainId",
+        "toChainId",
+        "quoteId",
+        "requestId",
+        "estimatedRouteDuration",
+        "submittedAt",
+        "fromAddress",
+        "ticket",
+        "labels",
+    ])?;
+    for NewTransaction { told, labels, .. } in transfers {
+        writer.write_record([
+            told.transaction_id.as_str(),
+            told.from_chain.as_str(),
+            told.to_chain.as_str(),
+            &told.quote_id,
+            told.request_id.as_deref().unwrap_or_default(),
+            &told.estimate.map_or_else(String::new, |estimate| estimate.as_secs_f64().to_string()),
+            &told.submitted_at.map_or_else(String::new, crate::domain::span::rfc3339),
+            told.from_address.as_deref().unwrap_or_default(),
+            told.ticket.as_deref().unwrap_or_default(),
+            &labels.join(";"),
+        ])?;
+    }
+    Ok(writer.flush()?)
+}

@@ -1,0 +1,44 @@
+//! The last line of `watch`: how many ended how, and what it cost.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::domain::{span, transaction::Transaction};
+
+/// What `watch` says at its end (`commands.md`, JSON: `summary`).
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    event: &'static str,
+    at: String,
+    /// By status; `unanswered` for those without any answer.
+    counts: BTreeMap<&'static str, usize>,
+    requests: u64,
+    seconds: f64,
+}
+
+impl Summary {
+    /// Of these transactions, after so many requests and so long.
+    pub fn new<'a>(
+        transactions: impl Iterator<Item = &'a Transaction>,
+        at: DateTime<Utc>,
+        requests: u64,
+        took: Duration,
+    ) -> Self {
+        let mut counts = BTreeMap::new();
+        for tx in transactions {
+            *counts.entry(tx.learned.status.as_ref().map_or("unanswered", |status| status.name())).or_insert(0) += 1;
+        }
+        let seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
+        Self { event: "summary", at: span::rfc3339(at), counts, requests, seconds }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts: Vec<String> = self.counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
+        let counts = if counts.is_empty() { "no transactions".to_owned() } else { counts.join(", ") };
+        write!(out, "{counts}; {} requests in {:.1} s", self.requests, self.seconds)
+    }
+}

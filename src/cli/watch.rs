@@ -1,0 +1,270 @@
+//! `hoptop watch`: polling without a screen; prints what changes, ends with an exit code.
+//!
+//! Like the dashboard it only reads the store; the poller runs beside it, or in another process that holds the budget.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{self, Write},
+    time::Duration,
+};
+
+use chrono::{DateTime, FixedOffset, Utc};
+use clap::Args;
+use color_eyre::eyre::{Result, eyre};
+use tokio::task::spawn_blocking;
+
+use super::{
+    complain,
+    exit::Exit,
+    json, list,
+    session::{self, Place, Running},
+    signals,
+    summary::Summary,
+};
+use crate::{
+    clock::{self, Clock},
+    config::Settings,
+    domain::{
+        advice,
+        alert::{Alert, Rule},
+        change::{Change, What},
+        filter::{Candidate, Filter},
+        glance,
+        ids::RowId,
+        span,
+        transaction::{Tracking, Transaction},
+    },
+    store::{Follower, Interest, News, Store},
+};
+
+/// What is watched, and until when.
+#[derive(Args, Debug)]
+pub struct WatchArgs {
+    /// Which transactions, as in the dashboard's filter: `is:unsettled label:batch-17`; write `--` before one that starts
+    /// with `-`
+    #[arg(value_name = "FILTER")]
+    pub filter: Vec<String>,
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+    /// End when all of them are settled
+    #[arg(long)]
+    pub until_settled: bool,
+    /// End after this time: 90s, 30m, 2h
+    #[arg(long, value_name = "DUR", value_parser = span::parse)]
+    pub timeout: Option<Duration>,
+    /// Print each poll too
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+/// Polls and prints until all is settled, the time is over, or a signal comes.
+pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
+    let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    let polling = super::polling(settings)?;
+    session::start_log(&settings.state_dir)?;
+    let store = Store::open(&settings.db)?;
+    super::runtime()?.block_on(async {
+        let clock = Clock::system();
+        let signal = signals::listen()?;
+        // The first look comes before the first request, so that every request is counted.
+        let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
+        watching.look(&clock).await?;
+        let place = Place { profile: &settings.profile, state_dir: Some(&settings.state_dir) };
+        let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
+        let ended = tokio::select! {
+            ended = watching.follow(&store, &clock) => ended,
+            exit = signal => Ok(Some(exit)),
+            fault = poller.fault() => return Err(fault),
+        };
+        poller.stop().await?;
+        watching.finish(&clock, ended?).await
+    })
+}
+
+/// What stands in the way of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Obstacle {
+    Refused,
+    OutOfReach,
+}
+
+struct Watching<'a> {
+    args: &'a WatchArgs,
+    filter: Filter,
+    profile: String,
+    zone: FixedOffset,
+    started: clock::Now,
+    follower: Follower,
+    transactions: HashMap<RowId, Transaction>,
+    alerts: HashMap<RowId, Vec<Alert>>,
+    requests: u64,
+    /// Whether any answer came since the start.
+    answered: bool,
+    obstacle: Option<Obstacle>,
+}
+
+impl<'a> Watching<'a> {
+    fn new(args: &'a WatchArgs, filter: Filter, of: (&str, &Store), clock: &Clock) -> Result<Self> {
+        let (profile, store) = of;
+        Ok(Self {
+            args,
+            filter,
+            profile: profile.to_owned(),
+            zone: clock::local_offset(),
+            started: clock.now(),
+            follower: Follower::new(store, Interest::Everything)?,
+            transactions: HashMap::new(),
+            alerts: HashMap::new(),
+            requests: 0,
+            answered: false,
+            obstacle: None,
+        })
+    }
+
+    /// Takes in and prints what changed since the last look.
+    async fn look(&mut self, clock: &Clock) -> Result<()> {
+        let follower = self.follower.clone();
+        let news = spawn_blocking(move || follower.news()).await??;
+        self.take_in(news, clock.now().wall)
+    }
+
+    /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.
+    async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
+        let mut commits = store.subscribe()?;
+        let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
+        loop {
+            self.look(clock).await?;
+            if self.obstacle == Some(Obstacle::Refused) && !self.answered {
+                return Ok(Some(Exit::Unauthorized));
+            }
+            if self.args.until_settled && !self.watched(clock.now().wall).any(is_open) {
+                return Ok(None);
+            }
+            let over = async {
+                match end {
+                    Some(end) => clock.sleep_until(end).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
+                () = over => return Ok(None),
+            }
+        }
+    }
+
+    fn watched(&self, now: DateTime<Utc>) -> impl Iterator<Item = &Transaction> {
+        self.transactions.values().filter(move |tx| self.is_watched(tx, now))
+    }
+
+    fn is_watched(&self, tx: &Transaction, now: DateTime<Utc>) -> bool {
+        tx.profile == self.profile && self.filter.matches(&Candidate { tx, alerts: self.alerts_of(tx.id) }, now)
+    }
+
+    fn alerts_of(&self, row: RowId) -> &[Alert] {
+        self.alerts.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    fn take_in(&mut self, news: News, now: DateTime<Utc>) -> Result<()> {
+        // One that leaves the filter by this very change is printed for the last time.
+        let known = news.transactions.iter().filter_map(|tx| self.transactions.get(&tx.id));
+        let before: HashSet<RowId> = known.filter(|tx| self.is_watched(tx, now)).map(|tx| tx.id).collect();
+        if let Some(alerts) = news.alerts {
+            self.alerts = list::by_transaction(alerts);
+        }
+        for tx in news.transactions {
+            self.answered |= tx.learned.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
+            self.transactions.insert(tx.id, tx);
+        }
+        for change in news.changes.iter().filter(|change| change.profile == self.profile) {
+            self.requests += u64::from(change.what == What::Polled);
+            self.obstacle = match &change.what {
+                What::Unauthorized { .. } => Some(Obstacle::Refused),
+                What::Unreachable { .. } | What::Throttled { .. } => Some(Obstacle::OutOfReach),
+                What::Recovered => None,
+                _ => self.obstacle,
+            };
+            self.print(change, &before, now)?;
+        }
+        Ok(())
+    }
+
+    fn print(&self, change: &Change, before: &HashSet<RowId>, now: DateTime<Utc>) -> Result<()> {
+        let silent = match change.what {
+            What::Polled => !self.args.verbose,
+            What::PollRequested | What::Edited { .. } | What::Untracked => true,
+            _ => false,
+        };
+        let tx = change.transaction.and_then(|row| self.transactions.get(&row));
+        let beside = tx.is_some_and(|tx| !before.contains(&tx.id) && !self.is_watched(tx, now));
+        if silent || beside {
+            return Ok(());
+        }
+        let line = match self.args.json {
+            true => json::event(change, tx.map(|tx| (tx, self.alerts_of(tx.id))), now)?,
+            false => self.sentence(change, tx),
+        };
+        Ok(writeln!(io::stdout(), "{line}")?)
+    }
+
+    fn sentence(&self, change: &Change, tx: Option<&Transaction>) -> String {
+        let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
+        let what = match &change.what {
+            What::StatusChanged { previous } => {
+                let present = tx.and_then(|tx| tx.learned.status.as_ref()).map(ToString::to_string);
+                format!("{} > {}", previous.as_deref().unwrap_or("(new)"), present.unwrap_or_default())
+            }
+            What::Throttled { error } => trouble(Rule::Throttled, error),
+            What::Unauthorized { error } => trouble(Rule::Unauthorized, error),
+            What::Unreachable { error } => trouble(Rule::Unreachable, error),
+            other => other.sentence(),
+        };
+        match tx {
+            Some(tx) => format!("{time}  {}  {}  {what}", tx.told.transaction_id.short("..."), glance::route(tx)),
+            None => format!("{time}  {what}"),
+        }
+    }
+
+    /// Prints the summary, and says how it ended: `exit` if something else than the transactions decided that.
+    async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
+        // What was under way when it ended was kept since; it counts.
+        self.look(clock).await?;
+        let now = clock.now();
+        let seconds = now.mono.since(self.started.mono);
+        let summary = Summary::new(self.watched(now.wall), now.wall, self.requests, seconds);
+        match self.args.json {
+            true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
+            false => writeln!(io::stdout(), "{summary}")?,
+        }
+        let exit = exit.unwrap_or_else(|| self.verdict(now.wall));
+        if exit == Exit::Unauthorized {
+            complain(&format!("the service refused the integrator ID; {}", advice::profile_action(Rule::Unauthorized)));
+        }
+        if exit == Exit::Unreachable {
+            complain(&format!("no answer came; {}", advice::profile_action(Rule::Unreachable)));
+        }
+        Ok(exit)
+    }
+
+    fn verdict(&self, now: DateTime<Utc>) -> Exit {
+        let open = self.watched(now).any(is_open);
+        let fine = |tx: &Transaction| tx.learned.status == Some(crate::domain::status::RouterStatus::Success);
+        match (open, self.answered, self.obstacle) {
+            (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
+            (true, false, _) if self.requests > 0 => Exit::Unreachable,
+            (true, ..) => Exit::NotSettled,
+            (false, ..) if self.watched(now).all(fine) => Exit::Fine,
+            (false, ..) => Exit::NeedsAttention,
+        }
+    }
+}
+
+/// Whether an end may still come: what the service rejected or a person stopped isn't waited for.
+fn is_open(tx: &Transaction) -> bool {
+    !tx.is_settled() && tx.tracking == Tracking::Active
+}
+
+fn trouble(rule: Rule, error: &str) -> String {
+    format!("{rule}: {error}; {}", advice::profile_action(rule))
+}

@@ -1,0 +1,110 @@
+//! What surrounds the process: its variables, and where its files go by default.
+//!
+//! Everything that depends on the machine comes in through here, so that tests bring their own. It must never read a
+//! file.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use etcetera::{BaseStrategy, base_strategy::Xdg};
+
+use super::error::ConfigError;
+
+type Lookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
+
+/// The variables and the folders of the process, or of a test.
+pub struct Environment {
+    lookup: Lookup,
+    folders: Option<Folders>,
+}
+
+/// Where files go by default (XDG base directories).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folders {
+    /// The person's home.
+    pub home: PathBuf,
+    /// `$XDG_CONFIG_HOME/hoptop`.
+    pub config: PathBuf,
+    /// `$XDG_DATA_HOME/hoptop`.
+    pub data: PathBuf,
+    /// `$XDG_STATE_HOME/hoptop`.
+    pub state: PathBuf,
+}
+
+impl fmt::Debug for Environment {
+    /// The variables hold secrets, so only the folders show.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Environment").field("folders", &self.folders).finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    /// That of this process.
+    pub fn process() -> Self {
+        let xdg = Xdg::new().ok().filter(|xdg| xdg.home_dir().is_absolute());
+        let folders = xdg.and_then(|xdg| {
+            Some(Folders {
+                home: xdg.home_dir().to_owned(),
+                config: xdg.config_dir().join("hoptop"),
+                data: xdg.data_dir().join("hoptop"),
+                state: xdg.state_dir()?.join("hoptop"),
+            })
+        });
+        Self { lookup: Box::new(|name| std::env::var_os(name)), folders }
+    }
+
+    /// One with these variables and the usual folders below `home`, or none.
+    pub fn fixed(variables: &[(&str, &str)], home: Option<&Path>) -> Self {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));
+        let variables: BTreeMap<String, OsString> = variables.iter().map(owned).collect();
+        let folders = home.map(|home| Folders {
+            home: home.to_owned(),
+            config: home.join(".config/hoptop"),
+            data: home.join(".local/share/hoptop"),
+            state: home.join(".local/state/hoptop"),
+        });
+        Self { lookup: Box::new(move |name| variables.get(name).cloned()), folders }
+    }
+
+    /// Where files go by default; nothing if nobody knows where home is.
+    pub(super) fn folders(&self) -> Option<&Folders> {
+        self.folders.as_ref()
+    }
+
+    /// A variable as a path. An empty one counts as unset.
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        (self.lookup)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// A variable as text. An empty one counts as unset.
+    ///
+    /// # Errors
+    /// If it isn't UTF-8; its value is not repeated.
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
+        let value = (self.lookup)(name).filter(|value| !value.is_empty());
+        value.map(OsString::into_string).transpose().map_err(|_| ConfigError::NotText { variable: name.into() })
+    }
+
+    /// A variable that should hold the integrator ID. What isn't UTF-8 stays recognisable as no ID, so that only
+    /// polling fails for it. An empty one counts as unset.
+    pub(super) fn secret(&self, name: &str) -> Option<String> {
+        (self.lookup)(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    /// Whether a variable that switches something is set: neither empty nor `0`.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        (self.lookup)(name).is_some_and(|value| !value.is_empty() && value != "0")
+    }
+
+    /// A path from the config file in `folder`: `~/` is home, and what is relative lies beside the config file.
+    pub(super) fn resolve(&self, path: &Path, folder: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.folders) {
+            (Ok(rest), Some(folders)) => folders.home.join(rest),
+            _ => folder.join(path),
+        }
+    }
+}

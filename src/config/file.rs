@@ -1,0 +1,231 @@
+//! The shape of the config file, and errors in it with their line and the nearest right key (`cases.md` 58).
+//!
+//! It holds where an integrator ID comes from and never the ID. A wrong value is not repeated in a message: it may be
+//! an ID in the wrong place.
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, SeqAccess, Visitor},
+};
+
+use super::ColorChoice;
+use crate::domain::text::clean;
+
+/// The config file.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Where the store is.
+    pub db: Option<PathBuf>,
+    /// The profile to use unless another is named.
+    pub default_profile: Option<String>,
+    /// When to use colour.
+    pub color: Option<ColorChoice>,
+    /// ASCII only.
+    pub ascii: Option<bool>,
+    /// The profiles by name.
+    #[serde(default)]
+    pub profiles: BTreeMap<String, Profile>,
+}
+
+/// A profile: a base URL, one integrator ID by reference, and its budget.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Where the service is.
+    pub base_url: Option<String>,
+    /// Requests per second.
+    pub rps: Option<f64>,
+    /// The variable that holds the ID.
+    pub integrator_id_env: Option<String>,
+    /// The file that holds the ID and nothing else.
+    pub integrator_id_file: Option<PathBuf>,
+    /// The command that prints the ID and nothing else.
+    pub integrator_id_command: Option<Argv>,
+}
+
+/// A program and its arguments; no shell is involved.
+#[derive(Clone)]
+pub struct Argv {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Argv {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ArgvVisitor)
+    }
+}
+
+struct ArgvVisitor;
+
+impl<'de> Visitor<'de> for ArgvVisitor {
+    type Value = Argv;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(r#"a command, as text or as an array: ["pass", "show", "hoptop"]"#)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Argv, E> {
+        if text.contains(['"', '\'', '\\', '$', '|', ';', '&', '<', '>', '*', '`']) {
+            // Quietly splitting at blanks would run something else than what was meant.
+            return Err(E::custom(r#"a command with quotes or shell signs must be an array: ["sh", "-c", "…"]"#));
+        }
+        argv(text.split_whitespace().map(str::to_owned))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Argv, A::Error> {
+        let mut words = Vec::new();
+        while let Some(word) = sequence.next_element::<String>()? {
+            words.push(word);
+        }
+        argv(words.into_iter())
+    }
+}
+
+fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
+    let program =
+        words.next().filter(|program| !program.is_empty()).ok_or_else(|| E::custom("the command is empty"))?;
+    Ok(Argv { program, arguments: words.collect() })
+}
+
+/// The file from its text, or the line and what is wrong there.
+pub fn parse(text: &str) -> Result<File, (usize, String)> {
+    toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
+        (line, clean(&reason(error.message(), key_at(text, start))))
+    })
+}
+
+/// The key of the line that a wrong value stands on.
+fn key_at(text: &str, start: usize) -> Option<&str> {
+    let line_start = text.get(..start)?.rfind('\n').map_or(0, |end| end + 1);
+    let (key, _) = text.get(line_start..)?.lines().next()?.split_once('=')?;
+    Some(key.trim()).filter(|key| !key.is_empty())
+}
+
+fn reason(message: &str, key: Option<&str>) -> String {
+    let message = message.lines().next().unwrap_or_default();
+    let about = key.map(|key| format!("{key}: ")).unwrap_or_default();
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        return unknown_key(rest);
+    }
+    let expected = message.split_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
+    match (message.split([' ', ':']).next(), expected) {
+        // What came may be an ID in the wrong place, so only its type is named.
+        (Some("invalid" | "unknown"), Some(expected)) => {
+            format!("{about}{} came, expected {expected}", type_in(message))
+        }
+        _ => format!("{about}{message}"),
+    }
+}
+
+fn type_in(message: &str) -> &'static str {
+    let types =
+        [("string", "text"), ("integer", "a whole number"), ("float", "a number"), ("boolean", "true or false")];
+    let others = [("map", "a table"), ("sequence", "an array"), ("datetime", "a date"), ("variant", "another word")];
+    let came = message.split_once(' ').map_or("", |(_, rest)| rest);
+    let came = came.trim_start_matches("type: ").trim_start_matches("value: ");
+    let known = types.iter().chain(&others).find(|(start, _)| came.starts_with(start));
+    known.map_or("something else", |(_, name)| name)
+}
+
+fn unknown_key(rest: &str) -> String {
+    let mut names = rest.split('`').skip(1).step_by(2);
+    let unknown = names.next().unwrap_or_default();
+    let known: Vec<_> = names.collect();
+    if unknown == "integrator_id" {
+        return "integrator_id: an ID is never written into this file; use integrator_id_env, integrator_id_file or \
+                integrator_id_command"
+            .into();
+    }
+    let nearest = known.iter().map(|name| (distance(unknown, name), name)).min();
+    let hint = match nearest {
+        Some((far, name)) if far <= 2.max(unknown.chars().count() / 3) => format!("did you mean `{name}`? "),
+        _ => String::new(),
+    };
+    format!("unknown key `{unknown}`; {hint}known here: {}", known.join(", "))
+}
+
+/// How many letters must be put in, taken out or changed to get from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (index, left) in a.chars().enumerate() {
+        let mut last = index + 1;
+        let mut next = vec![last];
+        for (pair, right) in row.windows(2).zip(b.chars()) {
+            let [diagonal, above] = pair else { continue };
+            last = (diagonal + usize::from(left != right)).min(above + 1).min(last + 1);
+            next.push(last);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let text = r#"
+            db = "hoptop.db"
+            default_profile = "prod"
+            color = "never"
+            ascii = true
+            [profiles.prod]
+            base_url = "https://api.example"
+            rps = 10
+            integrator_id_command = "pass show hoptop"
+            [profiles.test]
+            integrator_id_command = ["sh", "-c", "pass show hoptop | head -1"]
+        "#;
+        let file = parse(text).ok().unwrap();
+        assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
+        let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
+        assert_eq!((command.program.as_str(), command.arguments.len()), ("pass", 2));
+        assert_eq!(file.profiles["test"].integrator_id_command.clone().unwrap().arguments.len(), 2);
+        assert_eq!(file.profiles["prod"].rps, Some(10.0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line_and_the_right_key() {
+        let table = [
+            ("\nasci = true", 2, "unknown key `asci`; did you mean `ascii`? known here: db, default_profile"),
+            ("[profiles.p]\nrps = 1\nbse_url = 'x'", 3, "unknown key `bse_url`; did you mean `base_url`?"),
+            ("[profiles.p]\nqqqqqqqq = 'x'", 2, "unknown key `qqqqqqqq`; known here: base_url, rps"),
+            ("[profile.p]\nrps = 1", 1, "unknown key `profile`; did you mean `profiles`?"),
+            ("[profiles.p]\nintegrator_id = 'canary'", 2, "integrator_id: an ID is never written into this file"),
+            ("[profiles.p]\n\nrps = 'canary'", 3, "rps: text came, expected f64"),
+            ("ascii = 1", 1, "ascii: a whole number came, expected a boolean"),
+            ("color = 'canary'", 1, "color: another word came, expected one of auto, always, never"),
+            ("profiles = 'canary'", 1, "profiles: text came, expected a map"),
+            (
+                "[profiles.p]\nintegrator_id_command = 5",
+                2,
+                "integrator_id_command: a whole number came, expected a command",
+            ),
+            ("[profiles.p]\nintegrator_id_command = 'a \"b\"'", 2, "must be an array"),
+            ("[profiles.p]\nintegrator_id_command = []", 2, "the command is empty"),
+            ("db = ", 1, "db: "),
+            ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
+        ];
+        for (text, line, part) in table {
+            let (at, reason) = parse(text).err().unwrap();
+            assert!(at == line && reason.contains(part) && !reason.contains("canary"), "{text}\n{at}: {reason}");
+        }
+    }
+
+    #[test]
+    fn distances_count_changes() {
+        for (a, b, far) in [("", "", 0), ("abc", "abc", 0), ("", "abc", 3), ("rps", "rsp", 2), ("asci", "ascii", 1)] {
+            assert_eq!(distance(a, b), far, "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,474 @@
+//! Choosing each setting: flag > environment > config file > default.
+//!
+//! It must never choose silently between two things that were said at the same place, nor pass over one that is wrong.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    ColorChoice, Flags,
+    environment::{Environment, Folders},
+    error::ConfigError,
+    file::{self, File, Profile},
+    secret::IdSource,
+    settings::{Entry, Settings, Source},
+};
+use crate::domain::text::clean;
+
+/// The profile that there always is.
+const DEFAULT_PROFILE: &str = "default";
+/// The most requests per second that anybody may ask for.
+const RPS_LIMIT: f64 = 1000.0;
+
+/// A value and where it came from.
+type Chosen<T> = (T, Source);
+
+/// Settings from what the command line said, the environment and the config file.
+///
+/// # Errors
+/// If the config file that was named is missing, or something in any of these is wrong.
+pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
+    let inputs = Inputs::gather(&mut flags, env)?;
+    let db = inputs.db(flags.db)?;
+    let state = inputs.state(flags.state_dir)?;
+    let base_url = inputs.base_url(flags.base_url)?;
+    let rps = inputs.rps(flags.rps)?;
+    let color = inputs.color(flags.color);
+    let ascii = of_flag(flags.ascii, "--ascii").or_else(|| in_file(inputs.file.ascii, "ascii"));
+    let plain = of_flag(flags.plain, "--plain").or_else(|| of_switch(env, "ACCESSIBLE"));
+    let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
+    let id = inputs.id_source();
+    let config_file = inputs.config.as_ref().map(|(path, _)| path.clone());
+    let entries = vec![
+        entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
+        entry("profile", Some(&inputs.name), Clone::clone),
+        entry("db", Some(&db), |path| path.display().to_string()),
+        entry("state_dir", Some(&state), |path| path.display().to_string()),
+        entry("base_url", base_url.as_ref(), Clone::clone),
+        entry("rps", Some(&rps), ToString::to_string),
+        entry("color", Some(&color), |color| color.name().to_owned()),
+        entry("ascii", Some(&ascii), ToString::to_string),
+        entry("plain", Some(&plain), ToString::to_string),
+    ];
+    Ok(Settings {
+        db: db.0,
+        config_file,
+        state_dir: state.0,
+        profile: inputs.name.0,
+        base_url: base_url.map(|(url, _)| url),
+        rps: rps.0,
+        color: color.0,
+        ascii: ascii.0,
+        plain: plain.0,
+        entries,
+        id,
+    })
+}
+
+/// What the choices are made from, once it is clear which file and which profile count.
+struct Inputs<'a> {
+    env: &'a Environment,
+    config: Option<Chosen<PathBuf>>,
+    file: File,
+    name: Chosen<String>,
+    profile: Profile,
+}
+
+impl<'a> Inputs<'a> {
+    fn gather(flags: &mut Flags, env: &'a Environment) -> Result<Self, ConfigError> {
+        let config = of_flag_value(flags.config.take(), "--config")
+            .or_else(|| of_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
+            .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), Source::Default)));
+        let file = config.as_ref().map_or_else(|| Ok(File::default()), read)?;
+        let name = of_flag_value(flags.profile.take(), "--profile")
+            .or(of_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
+            .or_else(|| in_file(file.default_profile.clone(), "default_profile"))
+            .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
+        let profile = find(&file, &name)?;
+        Ok(Self { env, config, file, name, profile })
+    }
+
+    fn db(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
+        of_flag_value(flag, "--db")
+            .or_else(|| of_variable(self.env.path("HOPTOP_DB"), "HOPTOP_DB"))
+            .or_else(|| in_file(self.file.db.as_ref().map(|path| self.resolve(path)), "db"))
+            .or_else(|| self.at_home(|folders| folders.data.join("hoptop.db")))
+            .ok_or(ConfigError::NoHome { what: "the store", flag: "--db", variable: "HOPTOP_DB" })
+    }
+
+    fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
+        let what = "the state folder";
+        of_flag_value(flag, "--state-dir")
+            .or_else(|| of_variable(self.env.path("HOPTOP_STATE_DIR"), "HOPTOP_STATE_DIR"))
+            .or_else(|| self.at_home(|folders| folders.state.clone()))
+            .ok_or(ConfigError::NoHome { what, flag: "--state-dir", variable: "HOPTOP_STATE_DIR" })
+    }
+
+    fn base_url(&self, flag: Option<String>) -> Result<Option<Chosen<String>>, ConfigError> {
+        let variable = of_variable(self.env.text("HOPTOP_BASE_URL")?, "HOPTOP_BASE_URL");
+        let in_profile = || in_file(self.profile.base_url.clone(), &self.key("base_url"));
+        Ok(of_flag_value(flag, "--base-url").or(variable).or_else(in_profile))
+    }
+
+    fn rps(&self, flag: Option<f64>) -> Result<Chosen<f64>, ConfigError> {
+        let variable = of_variable(self.env.text("HOPTOP_RPS")?, "HOPTOP_RPS");
+        let (value, given_by) = of_flag_value(flag.map(|rps| rps.to_string()), "--rps")
+            .or(variable)
+            .or_else(|| in_file(self.profile.rps.map(|rps| rps.to_string()), &self.key("rps")))
+            .unwrap_or_else(|| ("1".to_owned(), Source::Default));
+        match value.trim().parse::<f64>() {
+            Ok(rps) if rps > 0.0 && rps <= RPS_LIMIT => Ok((rps, given_by)),
+            Ok(_) => Err(ConfigError::Rps { value, given_by }),
+            // Text that is no number may be anything, even an ID that was put into the wrong variable.
+            Err(_) => Err(ConfigError::Rps { value: "something that is no number of".to_owned(), given_by }),
+        }
+    }
+
+    /// `NO_COLOR` counts whatever else is set, but for the flag (no-color.org).
+    fn color(&self, flag: Option<ColorChoice>) -> Chosen<ColorChoice> {
+        let switched = |name, color| of_switch(self.env, name).map(|(_, source)| (color, source));
+        of_flag_value(flag, "--color")
+            .or_else(|| of_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
+            .or_else(|| switched("CLICOLOR_FORCE", ColorChoice::Always))
+            .or_else(|| in_file(self.file.color, "color"))
+            .unwrap_or((ColorChoice::Auto, Source::Default))
+    }
+
+    /// Where the ID comes from. Within a profile a variable comes before a file, and a file before a command.
+    fn id_source(&self) -> Option<IdSource> {
+        let variable = |name: &str| {
+            let name = name.to_owned();
+            self.env.secret(&name).map(|value| IdSource::Variable { name, value })
+        };
+        let profile = &self.profile;
+        let named = |name: &String| variable(name).unwrap_or_else(|| IdSource::Unset { name: name.clone() });
+        variable("HOPTOP_INTEGRATOR_ID")
+            .or_else(|| profile.integrator_id_env.as_ref().map(named))
+            .or_else(|| profile.integrator_id_file.as_ref().map(|path| IdSource::File(self.resolve(path))))
+            .or_else(|| profile.integrator_id_command.clone().map(IdSource::Command))
+    }
+
+    fn resolve(&self, path: &Path) -> PathBuf {
+        let folder = self.config.as_ref().and_then(|(config, _)| config.parent()).unwrap_or(Path::new(""));
+        self.env.resolve(path, folder)
+    }
+
+    fn at_home(&self, place: impl Fn(&Folders) -> PathBuf) -> Option<Chosen<PathBuf>> {
+        self.env.folders().map(|folders| (place(folders), Source::Default))
+    }
+
+    fn key(&self, key: &str) -> String {
+        format!("profiles.{}.{key}", self.name.0)
+    }
+}
+
+fn of_flag_value<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
+    value.map(|value| (value, Source::Flag(flag)))
+}
+
+fn of_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> {
+    of_flag_value(is_given.then_some(true), flag)
+}
+
+fn of_variable<T>(value: Option<T>, name: &'static str) -> Option<Chosen<T>> {
+    value.map(|value| (value, Source::Variable(name)))
+}
+
+fn of_switch(env: &Environment, name: &'static str) -> Option<Chosen<bool>> {
+    of_variable(env.is_on(name).then_some(true), name)
+}
+
+fn in_file<T>(value: Option<T>, key: &str) -> Option<Chosen<T>> {
+    value.map(|value| (value, Source::File(key.to_owned())))
+}
+
+fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) -> String) -> Entry {
+    match choice {
+        Some((value, source)) => Entry { name, value: show(value), source: source.clone() },
+        None => Entry { name, value: String::new(), source: Source::Default },
+    }
+}
+
+/// The config file. One at the default place may be missing; one that was named may not.
+fn read((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && *source == Source::Default => String::new(),
+        Err(error) => {
+            return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
+        }
+    };
+    file::parse(&text).map_err(|(line, reason)| ConfigError::Wrong { path: path.clone(), line, reason })
+}
+
+fn find(file: &File, (name, named_by): &Chosen<String>) -> Result<Profile, ConfigError> {
+    match file.profiles.get(name) {
+        Some(profile) => Ok(profile.clone()),
+        None if name == DEFAULT_PROFILE => Ok(Profile::default()),
+        None => {
+            let others = file.profiles.keys().map(String::as_str).filter(|other| *other != DEFAULT_PROFILE);
+            let known = std::iter::once(DEFAULT_PROFILE).chain(others).collect::<Vec<_>>().join(", ");
+            Err(ConfigError::Profile { name: clean(name), named_by: named_by.clone(), known: clean(&known) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "canary-integrator-7f3a";
+    const FILE: &str = r#"
+        db = "shop.db"
+        default_profile = "prod"
+        color = "always"
+        ascii = true
+        [profiles.prod]
+        base_url = "https://file.example"
+        rps = 10
+        integrator_id_env = "SHOP_ID"
+        [profiles.test]
+        integrator_id_file = "~/secrets/id"
+    "#;
+
+    type Variables = &'static [(&'static str, &'static str)];
+
+    /// A home with this config file, if any.
+    fn home(file: Option<&str>) -> tempfile::TempDir {
+        let home = tempfile::tempdir().unwrap();
+        if let Some(file) = file {
+            fs::create_dir_all(home.path().join(".config/hoptop")).unwrap();
+            fs::write(home.path().join(".config/hoptop/config.toml"), file).unwrap();
+        }
+        home
+    }
+
+    fn settings(flags: Flags, variables: &[(&str, &str)], file: Option<&str>) -> Result<Settings, String> {
+        let home = home(file);
+        let env = Environment::fixed(variables, Some(home.path()));
+        load(flags, &env).map_err(|error| {
+            let said = format!("{error} {error:?}");
+            assert!(!said.contains("canary"), "{said}");
+            error.to_string().replace(&home.path().display().to_string(), "HOME")
+        })
+    }
+
+    fn entry(settings: &Settings, name: &str) -> String {
+        let entry = settings.entries.iter().find(|entry| entry.name == name).unwrap();
+        format!("{} ({})", entry.value.rsplit('/').next().unwrap(), entry.source)
+    }
+
+    #[test]
+    fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+        let flags = Flags {
+            db: Some("flag.db".into()),
+            profile: Some("test".into()),
+            base_url: Some("flag.example".into()),
+            rps: Some(3.0),
+            state_dir: Some("flag-state".into()),
+            color: Some(ColorChoice::Auto),
+            ascii: true,
+            plain: true,
+            ..Flags::default()
+        };
+        let variables = [
+            ("HOPTOP_DB", "env.db"),
+            ("HOPTOP_PROFILE", "default"),
+            ("HOPTOP_BASE_URL", "env.example"),
+            ("HOPTOP_RPS", "2.5"),
+            ("HOPTOP_STATE_DIR", "env-state"),
+            ("NO_COLOR", "1"),
+            ("CLICOLOR_FORCE", "1"),
+            ("ACCESSIBLE", "1"),
+        ];
+        let empty = variables.map(|(name, _)| (name, ""));
+        let all = settings(flags, &variables, Some(FILE)).unwrap();
+        let env = settings(Flags::default(), &variables, Some(FILE)).unwrap();
+        let file = settings(Flags::default(), &empty, Some(FILE)).unwrap();
+        let none = settings(Flags::default(), &empty, None).unwrap();
+        // Of flags, environment, file and nothing: the value, and in brackets where it came from.
+        let table = [
+            ("db", "flag.db (--db) | env.db (HOPTOP_DB) | shop.db (db in the config file) | hoptop.db (default)"),
+            (
+                "profile",
+                "test (--profile) | default (HOPTOP_PROFILE) | prod (default_profile in the config file) | default (default)",
+            ),
+            (
+                "base_url",
+                "flag.example (--base-url) | env.example (HOPTOP_BASE_URL) \
+                 | file.example (profiles.prod.base_url in the config file) |  (default)",
+            ),
+            ("rps", "3 (--rps) | 2.5 (HOPTOP_RPS) | 10 (profiles.prod.rps in the config file) | 1 (default)"),
+            (
+                "state_dir",
+                "flag-state (--state-dir) | env-state (HOPTOP_STATE_DIR) | hoptop (default) | hoptop (default)",
+            ),
+            ("color", "auto (--color) | never (NO_COLOR) | always (color in the config file) | auto (default)"),
+            (
+                "ascii",
+                "true (--ascii) | true (ascii in the config file) | true (ascii in the config file) | false (default)",
+            ),
+            ("plain", "true (--plain) | true (ACCESSIBLE) | false (default) | false (default)"),
+        ];
+        for (name, expected) in table {
+            assert_eq!([&all, &env, &file, &none].map(|settings| entry(settings, name)).join(" | "), expected);
+        }
+        assert_eq!((all.rps, none.color, none.base_url), (3.0, ColorChoice::Auto, None));
+        assert!(none.db.ends_with(".local/share/hoptop/hoptop.db") && file.db.ends_with(".config/hoptop/shop.db"));
+    }
+
+    #[test]
+    fn colour_follows_the_conventions() {
+        let table = [
+            (vec![("CLICOLOR_FORCE", "1")], ColorChoice::Always),
+            (vec![("CLICOLOR_FORCE", "0")], ColorChoice::Auto),
+            (vec![("NO_COLOR", "0")], ColorChoice::Never),
+            (vec![("NO_COLOR", "")], ColorChoice::Auto),
+        ];
+        for (variables, color) in table {
+            assert_eq!(settings(Flags::default(), &variables, None).unwrap().color, color, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_source_and_the_way_out() {
+        let flag = |rps| Flags { rps: Some(rps), ..Flags::default() };
+        let profile = || Flags { profile: Some("prd".into()), ..Flags::default() };
+        let config = || Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
+        let none = Flags::default;
+        let range = "won't do; give a number above 0 and up to 1000";
+        let table: [(Flags, Variables, Option<&str>, String); 11] = [
+            (flag(0.0), &[], None, format!("0 requests per second (--rps) {range}")),
+            (flag(f64::NAN), &[], None, format!("NaN requests per second (--rps) {range}")),
+            (flag(f64::INFINITY), &[], None, format!("inf requests per second (--rps) {range}")),
+            (none(), &[("HOPTOP_RPS", "1001")], None, format!("1001 requests per second (HOPTOP_RPS) {range}")),
+            (
+                none(),
+                &[("HOPTOP_RPS", CANARY)],
+                None,
+                format!("something that is no number of requests per second (HOPTOP_RPS) {range}"),
+            ),
+            (
+                none(),
+                &[],
+                Some("[profiles.default]\nrps = -1"),
+                format!("-1 requests per second (profiles.default.rps in the config file) {range}"),
+            ),
+            (profile(), &[], Some(FILE), "no profile `prd` (--profile); known: default, prod, test".into()),
+            (none(), &[("HOPTOP_PROFILE", "prd")], None, "no profile `prd` (HOPTOP_PROFILE); known: default".into()),
+            (
+                none(),
+                &[],
+                Some("default_profile = 'x'"),
+                "no profile `x` (default_profile in the config file); known: default".into(),
+            ),
+            (
+                none(),
+                &[],
+                Some("\nasci = true"),
+                "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
+                known here: db, default_profile, color, ascii, profiles"
+                    .into(),
+            ),
+            (
+                config(),
+                &[],
+                None,
+                "the config file /nowhere/config.toml (--config) can't be read: No such file or directory (os error 2)"
+                    .into(),
+            ),
+        ];
+        for (flags, variables, file, expected) in table {
+            assert_eq!(settings(flags, variables, file).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn without_a_home_the_message_names_the_flags() {
+        let env = Environment::fixed(&[], None);
+        let store = load(Flags::default(), &env).unwrap_err().to_string();
+        assert_eq!(
+            store,
+            "no home folder, so the store has no default place; give --db PATH, or set HOPTOP_DB or HOME"
+        );
+        let flags = Flags { db: Some("a.db".into()), ..Flags::default() };
+        let state = load(flags.clone(), &env).unwrap_err().to_string();
+        assert!(state.contains("--state-dir PATH") && state.contains("HOPTOP_STATE_DIR"), "{state}");
+        let settings = load(Flags { state_dir: Some("s".into()), ..flags }, &env).unwrap();
+        assert_eq!(settings.config_file, None);
+        assert!(settings.polling().unwrap_err().to_string().ends_with("under [profiles.default] in the config file"));
+    }
+
+    fn polling(variables: &[(&str, &str)], file: Option<&str>) -> Result<super::super::Polling, String> {
+        let home = home(file);
+        let env = Environment::fixed(variables, Some(home.path()));
+        let settings = load(Flags::default(), &env).unwrap();
+        let polling = settings.polling();
+        let printed = format!("{env:?} {settings:?} {:?} {:?} {polling:?}", settings.id_source(), settings.entries);
+        assert!(!printed.contains("canary"), "{printed}");
+        polling.map_err(|error| error.to_string().replace(&home.path().display().to_string(), "HOME"))
+    }
+
+    #[test]
+    fn polling_says_what_it_misses() {
+        const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
+        let file = "HOME/.config/hoptop/config.toml";
+        let table: [(Variables, Option<&str>, String); 5] = [
+            (
+                &[],
+                None,
+                format!(
+                    "no base URL: polling needs it; give --base-url URL, set HOPTOP_BASE_URL, or put base_url under [profiles.default] in {file}"
+                ),
+            ),
+            (
+                &[URL],
+                None,
+                format!(
+                    "no integrator ID: polling needs it; set HOPTOP_INTEGRATOR_ID, or integrator_id_env, integrator_id_file or \
+                integrator_id_command under [profiles.default] in {file}"
+                ),
+            ),
+            (
+                &[("SHOP_ID", "")],
+                Some(FILE),
+                format!(
+                    "no integrator ID: SHOP_ID is not set; integrator_id_env under [profiles.prod] in {file} names it"
+                ),
+            ),
+            (
+                &[URL, ("HOPTOP_INTEGRATOR_ID", "canary\nid")],
+                None,
+                "the integrator ID from HOPTOP_INTEGRATOR_ID can't be used: it holds a blank, a line end or \
+                another character that a header can't carry"
+                    .into(),
+            ),
+            (
+                &[URL, ("HOPTOP_PROFILE", "test")],
+                Some(FILE),
+                "no integrator ID from the file HOME/secrets/id: No such file or directory (os error 2)".into(),
+            ),
+        ];
+        for (variables, file, expected) in table {
+            assert_eq!(polling(variables, file).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn the_id_comes_from_where_it_was_put_and_shows_nowhere() {
+        let command = format!("[profiles.default]\nintegrator_id_command = 'echo {CANARY}'");
+        const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
+        let sources: [(Variables, Option<&str>); 4] = [
+            (&[URL, ("HOPTOP_INTEGRATOR_ID", CANARY)], None),
+            (&[URL, ("HOPTOP_INTEGRATOR_ID", CANARY), ("SHOP_ID", "other-integrator-id")], Some(FILE)),
+            (&[URL, ("HOPTOP_INTEGRATOR_ID", ""), ("SHOP_ID", CANARY)], Some(FILE)),
+            (&[URL], Some(&command)),
+        ];
+        for (variables, file) in sources {
+            let polling = polling(variables, file).unwrap();
+            assert_eq!((polling.id.expose(), polling.warnings.len()), (CANARY, 0));
+        }
+    }
+}

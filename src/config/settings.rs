@@ -1,0 +1,124 @@
+//! The checked value itself, where each part came from, and what polling needs beyond it.
+//!
+//! It must never ask for the integrator ID before polling needs it: a command that prints it may take a while.
+
+use std::{fmt, path::PathBuf};
+
+use super::{
+    ColorChoice,
+    error::ConfigError,
+    secret::{COMMAND_LIMIT, IdSource},
+};
+use crate::domain::secret::IntegratorId;
+
+/// Where a setting came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A flag.
+    Flag(&'static str),
+    /// An environment variable.
+    Variable(&'static str),
+    /// A key of the config file.
+    File(String),
+    /// Nobody said anything.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Variable(name) => out.write_str(name),
+            Self::File(key) => write!(out, "{key} in the config file"),
+            Self::Default => out.write_str("default"),
+        }
+    }
+}
+
+/// A setting for people: `hoptop config` prints these.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value; empty if it has none.
+    pub value: String,
+    /// Where it came from.
+    pub source: Source,
+}
+
+/// Every setting, checked. `Debug` shows no secret.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The store.
+    pub db: PathBuf,
+    /// The config file, whether it is there or not; nothing if nobody knows where home is.
+    pub config_file: Option<PathBuf>,
+    /// Log, budget, view state and crash reports.
+    pub state_dir: PathBuf,
+    /// The profile in use.
+    pub profile: String,
+    /// The base URL as it was given, not checked yet.
+    pub base_url: Option<String>,
+    /// Requests per second: above 0, at most 1000.
+    pub rps: f64,
+    /// When to use colour, `NO_COLOR` and `CLICOLOR_FORCE` included.
+    pub color: ColorChoice,
+    /// ASCII only.
+    pub ascii: bool,
+    /// For screen readers: no drawing, plain lines.
+    pub plain: bool,
+    /// Each setting and where it came from, but for the integrator ID.
+    pub entries: Vec<Entry>,
+    pub(super) id: Option<IdSource>,
+}
+
+/// What polling needs.
+#[derive(Clone, Debug)]
+pub struct Polling {
+    /// The base URL as it was given, not checked yet.
+    pub base_url: String,
+    /// The integrator ID.
+    pub id: IntegratorId,
+    /// Requests per second.
+    pub rps: f64,
+    /// What a person should be warned of.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// The integrator ID. This may run the profile's command, for up to 10 s.
+    ///
+    /// # Errors
+    /// If there is none, or what there is can't be one.
+    pub fn integrator_id(&self) -> Result<IntegratorId, ConfigError> {
+        self.read_id().map(|(id, _)| id)
+    }
+
+    /// Where the integrator ID comes from, in words; nothing if no source is set.
+    pub fn id_source(&self) -> Option<String> {
+        self.id.as_ref().map(ToString::to_string)
+    }
+
+    /// What polling needs.
+    ///
+    /// # Errors
+    /// If there is no base URL or no integrator ID.
+    pub fn polling(&self) -> Result<Polling, ConfigError> {
+        let missing = || ConfigError::NoBaseUrl { profile: self.profile.clone(), file: self.file_name() };
+        let base_url = self.base_url.clone().ok_or_else(missing)?;
+        let (id, warnings) = self.read_id()?;
+        Ok(Polling { base_url, id, rps: self.rps, warnings })
+    }
+
+    fn read_id(&self) -> Result<(IntegratorId, Vec<String>), ConfigError> {
+        let (profile, file) = (self.profile.clone(), self.file_name());
+        match &self.id {
+            None => Err(ConfigError::NoId { profile, file }),
+            Some(IdSource::Unset { name }) => Err(ConfigError::UnsetId { variable: name.clone(), profile, file }),
+            Some(source) => source.read(COMMAND_LIMIT),
+        }
+    }
+
+    fn file_name(&self) -> String {
+        self.config_file.as_ref().map_or_else(|| "the config file".into(), |path| path.display().to_string())
+    }
+}

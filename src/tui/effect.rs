@@ -1,0 +1,18 @@
+//! What `update` wants done outside of the model.
+
+use crate::domain::{ids::RowId, transaction::NewTransaction};
+
+/// One thing to be done; the loop does it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// End the dashboard.
+    Quit,
+    /// Draw everything anew.
+    Redraw,
+    /// Track these.
+    Import(Vec<NewTransaction>),
+    /// Ask whoever polls to poll this one now.
+    PollNow(RowId),
+    /// Read a transaction's history.
+    LoadHistory(RowId),
+}

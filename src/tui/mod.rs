@@ -1,0 +1,14 @@
+//! The dashboard: Elm with explicit effects.
+//!
+//! `update` turns a message into a changed model and effects, `view` draws the model and changes nothing, `run` is the
+//! loop that performs effects. The store is all it talks to; it must never wait for the network.
+
+pub mod command;
+pub mod effect;
+pub mod keymap;
+pub mod model;
+pub mod run;
+pub mod terminal;
+pub mod theme;
+pub mod update;
+pub mod view;

@@ -1,0 +1,233 @@
+//! The loop: messages in, effects out, a frame when something changed. Generic over backend and input, so that a test
+//! drives the real one.
+//!
+//! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
+//! disk or the network: reading and writing the store happens on the pool for blocking work.
+
+use std::{io, pin::pin, time::Duration};
+
+use crossterm::event::Event;
+use futures_util::{Stream, StreamExt};
+use ratatui::{Terminal, backend::Backend};
+use tokio::{
+    sync::{mpsc, watch},
+    task::spawn_blocking,
+};
+
+use super::{
+    effect::Effect,
+    model::{Model, Setting, history::History},
+    theme::Theme,
+    update::{Msg, update},
+    view::view,
+};
+use crate::{
+    clock::{Clock, Mono, Now},
+    store::{Follower, Interest, Store, StoreError},
+};
+
+/// Between two frames: 30 a second.
+const FRAME: Duration = Duration::from_millis(33);
+/// Between two looks at the clock on screen.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What the loop needs.
+pub struct Parts {
+    /// What it shows, and where commands go.
+    pub store: Store,
+    /// Its time.
+    pub clock: Clock,
+    /// What stays the same while it runs.
+    pub setting: Setting,
+    /// How things look.
+    pub theme: Theme,
+}
+
+/// Why the loop ended with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The terminal failed, or is gone.
+    #[error("the terminal failed: {0}")]
+    Terminal(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Runs the dashboard until the person quits or `stop` resolves, and returns what that said; `None` for a person's quit.
+pub async fn run<B, S>(
+    terminal: &mut Terminal<B>,
+    input: impl Stream<Item = io::Result<Event>>,
+    parts: Parts,
+    stop: impl Future<Output = S>,
+) -> Result<Option<S>, RunError>
+where
+    B: Backend,
+{
+    let (mut input, mut stop) = (pin!(input), pin!(stop));
+    let mut dashboard = Dashboard::start(terminal, parts)?;
+    loop {
+        let now = dashboard.clock.now();
+        dashboard.draw_if_due(terminal, now)?;
+        let wake = dashboard.wake(now);
+        let clock = dashboard.clock.clone();
+        tokio::select! {
+            biased;
+            stopped = &mut stop => return Ok(Some(stopped)),
+            Some(message) = dashboard.messages.recv() => dashboard.take(message),
+            event = input.next() => dashboard.on_event(event)?,
+            _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.read_news(),
+            () = clock.sleep_until(wake) => dashboard.on_time(),
+        }
+        if dashboard.quit {
+            return Ok(None);
+        }
+        if std::mem::take(&mut dashboard.redraw) {
+            terminal.clear().map_err(fault)?;
+        }
+    }
+}
+
+fn fault(error: impl std::fmt::Display) -> RunError {
+    RunError::Terminal(error.to_string())
+}
+
+struct Dashboard {
+    model: Model,
+    theme: Theme,
+    clock: Clock,
+    store: Store,
+    follower: Follower,
+    commits: watch::Receiver<u64>,
+    messages: mpsc::UnboundedReceiver<Msg>,
+    sender: mpsc::UnboundedSender<Msg>,
+    /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
+    reading: bool,
+    dirty: bool,
+    redraw: bool,
+    quit: bool,
+    last_frame: Option<Mono>,
+    next_tick: Mono,
+}
+
+impl Dashboard {
+    fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
+        let Parts { store, clock, setting, theme } = parts;
+        let size = terminal.size().map_err(fault)?;
+        let (sender, messages) = mpsc::unbounded_channel();
+        let mut dashboard = Self {
+            model: Model::new(setting, (size.width, size.height)),
+            theme,
+            follower: Follower::new(&store, Interest::Everything)?,
+            commits: store.subscribe()?,
+            store,
+            messages,
+            sender,
+            reading: false,
+            dirty: true,
+            redraw: false,
+            quit: false,
+            last_frame: None,
+            next_tick: clock.now().mono + SECOND,
+            clock,
+        };
+        dashboard.read_news();
+        Ok(dashboard)
+    }
+
+    fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
+        let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= FRAME);
+        if self.dirty && due {
+            terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map_err(fault)?;
+            (self.dirty, self.last_frame) = (false, Some(now.mono));
+        }
+        Ok(())
+    }
+
+    fn wake(&self, now: Now) -> Mono {
+        let frame = self.last_frame.map_or(now.mono, |last| last + FRAME);
+        if self.dirty { self.next_tick.min(frame) } else { self.next_tick }
+    }
+
+    fn on_time(&mut self) {
+        let now = self.clock.now();
+        if now.mono >= self.next_tick {
+            self.next_tick = now.mono + SECOND;
+            self.take(Msg::Tick);
+        }
+    }
+
+    fn on_event(&mut self, event: Option<io::Result<Event>>) -> Result<(), RunError> {
+        match event {
+            Some(Ok(Event::Key(key))) => self.take(Msg::Key(key)),
+            Some(Ok(Event::Paste(text))) => self.take(Msg::Paste(text)),
+            Some(Ok(Event::Resize(columns, rows))) => self.take(Msg::Resize(columns, rows)),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(fault(error)),
+            None => return Err(fault("its input has ended")),
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, message: Msg) {
+        if matches!(message, Msg::News(..)) {
+            self.reading = false;
+        }
+        self.dirty = true;
+        for effect in update(&mut self.model, message, self.clock.now()) {
+            self.perform(effect);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        let at = self.clock.now().wall;
+        let store = self.store.clone();
+        let profile = self.model.setting.profile.clone();
+        match effect {
+            Effect::Quit => self.quit = true,
+            Effect::Redraw => (self.redraw, self.dirty) = (true, true),
+            Effect::Import(batch) => self.spawn(move || {
+                Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))
+            }),
+            Effect::PollNow(row) => self.spawn(move || match store.request_poll(vec![row], at).wait() {
+                Ok(()) => Msg::Tick,
+                Err(error) => Msg::Fault(error.to_string()),
+            }),
+            Effect::LoadHistory(row) => {
+                let follower = self.follower.clone();
+                self.spawn(move || {
+                    match follower.read(|reader| Ok((reader.history(row)?, reader.transaction(row)?))) {
+                        Ok((lines, transaction)) => {
+                            let present = transaction.and_then(|transaction| transaction.learned.status);
+                            Msg::History(row, History::new(&lines, present.as_ref()))
+                        }
+                        Err(error) => Msg::Fault(error.to_string()),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Does blocking work on the pool; what it returns comes back as a message.
+    fn spawn(&self, work: impl FnOnce() -> Msg + Send + 'static) {
+        let sender = self.sender.clone();
+        spawn_blocking(move || {
+            if sender.send(work()).is_err() {
+                tracing::debug!("the dashboard ended before its work");
+            }
+        });
+    }
+
+    fn read_news(&mut self) {
+        self.reading = true;
+        let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
+        self.spawn(move || {
+            let news = follower.news();
+            let poller = follower.read(|reader| reader.poller(&profile));
+            match news.and_then(|news| Ok((news, poller?))) {
+                Ok((news, poller)) => Msg::News(Box::new(news), poller),
+                Err(error) => Msg::Fault(error.to_string()),
+            }
+        });
+    }
+}

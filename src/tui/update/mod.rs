@@ -1,0 +1,201 @@
+//! `update`: a message changes the model and brings effects. Pure; time is a parameter.
+//!
+//! Commands are dispatched here and nowhere else; text fields take the keys while they are open.
+
+mod add;
+mod filter;
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+
+use super::{
+    command::{self, Context, Id},
+    effect::Effect,
+    keymap,
+    model::{Model, Overlay, Screen, Tone, add::AddForm, history::History, list::Tab},
+    view,
+};
+use crate::{
+    clock::Now,
+    domain::ids::RowId,
+    store::{ImportReport, News, PollerReport},
+};
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Msg {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has another size: columns and rows.
+    Resize(u16, u16),
+    /// The store changed.
+    News(Box<News>, Option<PollerReport>),
+    /// A history was read.
+    History(RowId, History),
+    /// An import ended.
+    Imported(Result<ImportReport, String>),
+    /// Something failed that a person should know of.
+    Fault(String),
+    /// A second has passed.
+    Tick,
+}
+
+/// Takes in a message.
+pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
+    let before = model.list.selected;
+    model.list.height = view::list_height(model);
+    let mut effects = match message {
+        Msg::Key(key) => on_key(model, key, now),
+        Msg::Paste(text) => on_paste(model, &text, now),
+        Msg::Resize(columns, rows) => {
+            model.size = (columns, rows);
+            model.list.height = view::list_height(model);
+            model.list.scroll_into_view();
+            Vec::new()
+        }
+        Msg::News(news, poller) => on_news(model, *news, poller, now),
+        Msg::History(row, history) => {
+            model.history = Some((row, history));
+            Vec::new()
+        }
+        Msg::Imported(outcome) => add::on_imported(model, outcome, now),
+        Msg::Fault(text) => {
+            model.tell(Tone::Bad, text, now.mono);
+            Vec::new()
+        }
+        Msg::Tick => on_tick(model, now),
+    };
+    if model.list.selected != before {
+        model.history = None;
+        if let Screen::Detail { scroll } = &mut model.screen {
+            *scroll = 0;
+        }
+        effects.extend(model.list.selected.map(Effect::LoadHistory));
+    }
+    effects
+}
+
+fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
+    if model.notice.as_ref().is_some_and(|notice| notice.until <= now.mono) {
+        model.notice = None;
+    }
+    Vec::new()
+}
+
+fn on_news(model: &mut Model, news: News, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+    let touched = |row: RowId| news.transactions.iter().any(|transaction| transaction.id == row);
+    let reload = model.list.selected.filter(|row| touched(*row));
+    model.take_in(news, poller);
+    model.arrange(now.wall);
+    reload.map(Effect::LoadHistory).into_iter().collect()
+}
+
+fn on_paste(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+    match &mut model.overlay {
+        Overlay::Filter { .. } => filter::on_paste(model, text, now),
+        Overlay::Add(_) => add::on_paste(model, text),
+        Overlay::None | Overlay::Help { .. } => {
+            model.overlay = Overlay::Add(AddForm::default());
+            add::on_paste(model, text)
+        }
+    }
+}
+
+fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    if key.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    let name = keymap::name(key);
+    if name.as_deref() == Some("^C") {
+        return vec![Effect::Quit];
+    }
+    let context = match (&model.overlay, model.screen) {
+        (Overlay::Filter { .. }, _) => return filter::on_key(model, key, now),
+        (Overlay::Add(_), _) => return add::on_key(model, key, now),
+        (Overlay::Help { .. }, _) => Context::Help,
+        (Overlay::None, Screen::List) => Context::List,
+        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+    };
+    match name.and_then(|name| command::lookup(context, &name)) {
+        Some(id) => dispatch(model, id, now),
+        None => Vec::new(),
+    }
+}
+
+/// Carries a command out.
+pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
+    match id {
+        Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
+        Id::Redraw => return vec![Effect::Redraw],
+        Id::PollNow => return poll_now(model, now),
+        Id::Help => model.overlay = Overlay::Help { scroll: 0 },
+        Id::Open if model.list.selected.is_some() => model.screen = Screen::Detail { scroll: 0 },
+        Id::Open => {}
+        Id::Back => match model.overlay {
+            Overlay::Help { .. } => model.overlay = Overlay::None,
+            _ => model.screen = Screen::List,
+        },
+        Id::Clear => filter::set(model, "", now),
+        Id::Filter => filter::open(model),
+        Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::Down => scroll(model, 1, now),
+        Id::Up => scroll(model, -1, now),
+        Id::HalfDown => scroll(model, half_page(model), now),
+        Id::HalfUp => scroll(model, -half_page(model), now),
+        Id::Top => scroll(model, isize::MIN, now),
+        Id::Bottom => scroll(model, isize::MAX, now),
+        Id::NextAlert => to_alert(model, true),
+        Id::PrevAlert => to_alert(model, false),
+        Id::Attention => show_tab(model, Tab::Attention, now),
+        Id::Active => show_tab(model, Tab::Active, now),
+        Id::Refunds => show_tab(model, Tab::Refunds, now),
+        Id::Done => show_tab(model, Tab::Done, now),
+        Id::All => show_tab(model, Tab::All, now),
+    }
+    Vec::new()
+}
+
+fn show_tab(model: &mut Model, tab: Tab, now: Now) {
+    model.list.tab = tab;
+    model.list.top = 0;
+    model.arrange(now.wall);
+}
+
+fn half_page(model: &Model) -> isize {
+    isize::from(u8::try_from(model.list.height / 2).unwrap_or(u8::MAX)).max(1)
+}
+
+/// Moves in whatever has the focus: the help, the detail's lines, or the list.
+fn scroll(model: &mut Model, lines: isize, now: Now) {
+    let end = view::scroll_end(model, now);
+    match (&mut model.overlay, &mut model.screen) {
+        (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => {
+            *scroll = scroll.saturating_add_signed(lines).min(end);
+        }
+        (_, Screen::List) => model.list.move_by(lines),
+    }
+}
+
+fn to_alert(model: &mut Model, forwards: bool) {
+    let here = model.list.position().unwrap_or(0);
+    let count = model.list.rows.len();
+    let alerting = |place: &usize| {
+        let row = model.list.rows.get(*place);
+        row.is_some_and(|row| !model.alerts_of(*row).is_empty())
+    };
+    let found = if forwards { (here + 1..count).find(alerting) } else { (0..here).rev().find(alerting) };
+    if let Some(place) = found {
+        model.list.select(place);
+    }
+}
+
+fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Some(row) = model.list.selected else { return Vec::new() };
+    if model.live_poller(now.wall).is_none() {
+        model.tell(Tone::Bad, "Nobody polls just now; it will be polled when a poller runs.", now.mono);
+    } else {
+        model.tell(Tone::Good, "Asked to be polled next (one request; 5 s after its last at the earliest).", now.mono);
+    }
+    vec![Effect::PollNow(row)]
+}

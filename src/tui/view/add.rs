@@ -1,0 +1,106 @@
+//! The dialog for adding and finding: the text, and below it what was found, line by line.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+
+use super::Look;
+use crate::{
+    domain::{text, width},
+    intake::Pasted,
+    tui::model::add::{AddForm, Found},
+};
+
+pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let [input, results] = Layout::vertical([Constraint::Length(8), Constraint::Fill(1)]).areas(pane);
+    draw_input(look, form, input, frame);
+    let columns = usize::from(results.width);
+    let mut lines = vec![Line::default()];
+    if form.found.is_empty() {
+        lines.extend(GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
+    } else {
+        lines.push(Line::styled(
+            width::cut(&format!(" {:<12} {:<13} WHAT", "RESULT", "TX"), columns, ""),
+            look.theme.dim(),
+        ));
+        let room = usize::from(results.height).saturating_sub(4);
+        lines.extend(form.found.iter().take(room).map(|found| result(look, found, columns)));
+        if form.found.len() > room {
+            lines.push(Line::styled(format!(" and {} more", form.found.len() - room), look.theme.dim()));
+        }
+        lines.push(Line::styled(format!(" {}", enter(form)), look.theme.label()));
+    }
+    frame.render_widget(Paragraph::new(lines), results);
+}
+
+const GUIDE: [&str; 5] = [
+    "Known ones are found by a hash, a part of one, or an explorer's URL.",
+    "To track a new one the service needs four values:",
+    "  transactionId,fromChainId,toChainId,quoteId",
+    "  for example 0x9f3c...e21b,42161,8453,5f2a90   (source hash; chain IDs, not names)",
+    "Rows of CSV and JSON objects work too, also many at once.",
+];
+
+fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let block = Block::bordered()
+        .border_set(look.theme.border)
+        .title(Span::styled(" Add or find: paste a hash, an explorer URL, CSV or JSON ", look.theme.label()))
+        .title_bottom(Span::styled(" parsed as you type ", look.theme.dim()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let height = usize::from(inner.height).max(1);
+    let columns = usize::from(inner.width);
+    let earlier = form.lines.len().saturating_sub(height - 1);
+    let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, look.theme.ellipsis));
+    let mut lines: Vec<Line<'_>> = form.lines.iter().skip(earlier).map(cut).collect();
+    let row = lines.len();
+    // The end of the line that is being typed stays in sight.
+    let scroll = form.input.visual_scroll(columns.saturating_sub(1));
+    let typed: String = form.input.value().chars().filter(|letter| !letter.is_control()).skip(scroll).collect();
+    lines.push(Line::raw(width::cut(&typed, columns, "")));
+    frame.render_widget(Paragraph::new(lines), inner);
+    let column = form.input.visual_cursor().saturating_sub(scroll).min(columns.saturating_sub(1));
+    if inner.area() > 0 && row < height {
+        frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));
+    }
+}
+
+fn result(look: &Look<'_>, found: &Found, columns: usize) -> Line<'static> {
+    let (word, style, hash, what) = match (&found.pasted, found.known) {
+        (Pasted::Complete(new), known) => {
+            let what = format!("{} > {}  quoteId {}", new.told.from_chain, new.told.to_chain, new.told.quote_id);
+            let word = if known.is_some() { "known" } else { "ready" };
+            (word, look.theme.good(), new.told.transaction_id.short(look.theme.ellipsis), what)
+        }
+        (Pasted::Hash { hash, .. }, Some(_)) => {
+            ("known", look.theme.good(), hash.short(look.theme.ellipsis), "Enter opens it".into())
+        }
+        (Pasted::Hash { hash, missing, .. }, None) => {
+            let what = format!("not tracked; it lacks {}", missing.join(", "));
+            ("needs more", look.theme.warning(), hash.short(look.theme.ellipsis), what)
+        }
+        (Pasted::Nothing { line, reason }, _) => {
+            ("nothing", look.theme.warning(), format!("line {line}"), reason.clone())
+        }
+    };
+    let room = columns.saturating_sub(28);
+    Line::from(vec![
+        Span::styled(format!(" {word:<12} "), style),
+        Span::raw(width::fit(&hash, 13, look.theme.ellipsis)),
+        Span::styled(format!(" {}", width::cut(&what, room, look.theme.ellipsis)), Style::new()),
+    ])
+}
+
+fn enter(form: &AddForm) -> String {
+    let complete = form.found.iter().filter(|found| matches!(found.pasted, Pasted::Complete(_))).count();
+    match complete {
+        0 if form.found.iter().any(|found| found.known.is_some()) => "Enter opens the known one.".into(),
+        0 => "Nothing to track yet: add what is missing behind the hash, with commas between.".into(),
+        1 => "Enter tracks it.".into(),
+        many => format!("Enter tracks these {many}."),
+    }
+}

@@ -1,0 +1,297 @@
+//! One transaction: verdict, what to say, what to do; then what the service said of it, and what we saw.
+//!
+//! The verdict comes first and without a key press; everything that the service sent stands below as it came.
+
+use std::time::Duration;
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+
+use super::{Look, layout::Panes, legs};
+use crate::{
+    domain::{
+        advice::{self, Advice, Situation},
+        alert::Severity,
+        glance,
+        record::{StatusRecord, Step},
+        span,
+        transaction::Transaction,
+        width,
+    },
+    tui::model::Screen,
+};
+
+/// What labels a line is this wide, so that what they label lines up.
+const LABEL: usize = 10;
+
+pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
+    let inner = if panes.split {
+        let block = Block::bordered()
+            .border_set(look.theme.border)
+            .border_style(look.theme.dim())
+            .title(Span::styled(" Detail ", look.theme.label()));
+        let inner = block.inner(pane);
+        frame.render_widget(block, pane);
+        inner
+    } else {
+        pane
+    };
+    let lines = lines(look, usize::from(inner.width));
+    let scroll = match look.model.screen {
+        Screen::Detail { scroll } => scroll.min(end(lines.len(), inner)),
+        Screen::List => 0,
+    };
+    let more = lines.len() > scroll + usize::from(inner.height);
+    let shown: Vec<Line<'_>> = lines.into_iter().skip(scroll).take(usize::from(inner.height)).collect();
+    frame.render_widget(Paragraph::new(shown), inner);
+    if more && panes.split && pane.height > 0 && pane.width > 20 {
+        let hint =
+            if matches!(look.model.screen, Screen::Detail { .. }) { " more: j k ^D ^U " } else { " more: Enter " };
+        let place = Rect { y: pane.bottom() - 1, x: pane.x + 2, width: width::of(hint) as u16, height: 1 };
+        frame.render_widget(Line::styled(hint, look.theme.dim()), place);
+    }
+}
+
+pub(super) fn scroll_end(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
+    let around = if panes.split { 2 } else { 0 };
+    let inner = Rect { width: pane.width.saturating_sub(around), height: pane.height.saturating_sub(around), ..pane };
+    end(lines(look, usize::from(inner.width)).len(), inner)
+}
+
+fn end(lines: usize, pane: Rect) -> usize {
+    lines.saturating_sub(usize::from(pane.height))
+}
+
+/// Verdict, SAY and DO of the selected one, for the bottom of a small screen's list.
+pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let columns = usize::from(pane.width);
+    let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
+    let Some(tx) = look.model.selected() else { return vec![rule] };
+    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    let mut lines = vec![rule, verdict(look, tx, &advice)];
+    lines.extend(
+        labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), columns, look.theme.label()).into_iter().take(2),
+    );
+    lines.extend(labelled("DO", &advice.act, columns, look.theme.label()).into_iter().take(1));
+    lines
+}
+
+fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let Some(tx) = look.model.selected() else {
+        return vec![Line::styled(" Select a transaction.", look.theme.dim())];
+    };
+    let mut lines = top(look, tx, columns);
+    lines.push(Line::default());
+    lines.extend(legs::lines(look, tx, columns));
+    lines.push(Line::default());
+    lines.extend(progress(look, tx, columns));
+    lines.extend(steps(look, tx, columns));
+    lines.extend(links(look, tx, columns));
+    lines.extend(facts(look, tx, columns));
+    lines.extend(history(look, columns));
+    lines
+}
+
+fn top(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    let hash = width::cut_middle(tx.told.transaction_id.as_str(), 18, look.theme.ellipsis);
+    let ticket = tx.told.ticket.as_deref().unwrap_or("");
+    let title = format!("{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    let mut lines = vec![Line::styled(width::cut(&title, columns, look.theme.ellipsis), look.theme.label())];
+    lines.push(verdict(look, tx, &advice));
+    lines.extend(limit(look, tx, columns));
+    if let Some(say) = &advice.say {
+        lines.extend(labelled("SAY", say, columns, look.theme.label()));
+    }
+    lines.extend(labelled("DO", &advice.act, columns, look.theme.label()));
+    lines
+}
+
+fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice) -> Line<'static> {
+    let style = match advice.situation {
+        Situation::Alert(rule) => look.theme.severity(rule.severity()),
+        Situation::Completed => look.theme.good(),
+        Situation::Unconfirmed => look.theme.warning(),
+        _ => Style::new(),
+    };
+    let checked = match tx.learned.last_checked_at {
+        Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
+        None => "  never checked".into(),
+    };
+    Line::from(vec![
+        Span::styled(format!("{:<LABEL$}", "VERDICT"), look.theme.label()),
+        Span::styled(advice.verdict.clone(), style.patch(look.theme.label())),
+        Span::styled(checked, look.theme.dim()),
+    ])
+}
+
+fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let deadline = tx.deadline();
+    if !tx.is_waiting() {
+        return Vec::new();
+    }
+    let zone = look.model.setting.zone;
+    let since = if deadline.from_first_seen { "first seen" } else { "submitted" };
+    let text = format!(
+        "Running for {}, {since} {}; limit {} ({}).",
+        span::long(tx.age(look.now.wall)),
+        span::clock_time(deadline.submitted, look.now.wall, zone),
+        span::clock_time(deadline.at, look.now.wall, zone),
+        deadline.basis(),
+    );
+    labelled("", &text, columns, look.theme.dim())
+}
+
+/// A label in front, the text wrapped beside it.
+pub(super) fn labelled(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = width::wrap(text, columns.saturating_sub(LABEL));
+    let mut label = format!("{label:<LABEL$}");
+    let text_style = if label.trim().is_empty() { style } else { Style::new() };
+    let mut lines = Vec::new();
+    for line in wrapped {
+        lines.push(Line::from(vec![Span::styled(label, style), Span::styled(line, text_style)]));
+        label = " ".repeat(LABEL);
+    }
+    lines
+}
+
+/// Labelled lines, those without a text left out.
+fn table(
+    facts: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    columns: usize,
+    style: Style,
+) -> Vec<Line<'static>> {
+    let filled = facts.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    filled.flat_map(|(label, text)| labelled(label, &text, columns, style)).collect()
+}
+
+/// How far it is, in the service's words and in ours.
+fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let learned = &tx.learned;
+    let record = learned.record.as_ref();
+    let status = glance::status(learned.status.as_ref());
+    let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
+    let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
+    let history = look.model.history.as_ref().filter(|(row, _)| *row == tx.id);
+    let until = learned.settled_at.unwrap_or(look.now.wall);
+    let facts = [
+        ("status", Some(format!("{status}{bridge}"))),
+        ("service", learned.message.clone()),
+        ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
+        ("last try", learned.last_error.clone()),
+        ("timeSpent", record.map(time_spent)),
+        ("observed", history.and_then(|(_, history)| history.observed(until))),
+    ];
+    table(facts, columns, look.theme.dim())
+}
+
+fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let record = tx.learned.record.as_ref();
+    let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
+    let alerts = look.model.alerts_of(tx.id).iter();
+    let alerts: Vec<_> =
+        alerts.map(|alert| format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule)).collect();
+    let facts = [
+        ("quoteId", Some(tx.told.quote_id.clone())),
+        ("requestId", tx.request_id().map(str::to_owned)),
+        ("refund to", tx.told.from_address.clone()),
+        ("gas", record.and_then(|record| said(record.gas_status.as_deref()))),
+        ("type", record.and_then(|record| record.is_gmp).map(kind)),
+        ("labels", joined(&tx.labels, ", ")),
+        ("notes", joined(&tx.notes, " / ")),
+        ("alerts", joined(&alerts, ", ")),
+        ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
+    ];
+    let mut lines = vec![Line::default(), heading(look, "FACTS", "")];
+    lines.extend(table(facts, columns, look.theme.dim()));
+    lines
+}
+
+/// What the service said, if it said anything.
+fn said(text: Option<&str>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn kind(is_gmp: bool) -> String {
+    if is_gmp { "general message passing (GMP)" } else { "plain bridge transfer or intent (not GMP)" }.into()
+}
+
+fn time_spent(record: &StatusRecord) -> String {
+    let parts: Vec<_> = record.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
+    match parts.is_empty() {
+        true => "none reported".into(),
+        false => format!("{} (as reported; unit not documented)", parts.join("  ")),
+    }
+}
+
+fn steps(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let steps = tx.learned.record.as_ref().map_or(&[][..], |record| &record.steps);
+    let mut lines = vec![Line::default(), heading(look, "STEPS", "routeStatus, in the order of the service")];
+    if steps.is_empty() {
+        lines.push(Line::styled("  none yet", look.theme.dim()));
+    }
+    lines.extend(steps.iter().enumerate().map(|(index, step)| step_line(look, index, step, columns)));
+    lines
+}
+
+fn step_line(look: &Look<'_>, index: usize, step: &Step, columns: usize) -> Line<'static> {
+    let status = step.status.as_deref().unwrap_or("-");
+    let style = match status {
+        "success" => look.theme.good(),
+        "failed" | "error" | "reverted" => look.theme.severity(Severity::Critical),
+        _ => Style::new(),
+    };
+    let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| crate::domain::record::chain_name(None, id));
+    let room = columns.saturating_sub(4 + 9 + 6 + 14);
+    let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
+    Line::from(vec![
+        Span::styled(format!("  {} ", index + 1), look.theme.dim()),
+        Span::styled(width::fit(status, 9, look.theme.ellipsis), style),
+        Span::raw(width::fit(step.action.as_deref().unwrap_or("-"), 6, look.theme.ellipsis)),
+        Span::raw(width::fit(&chain, 14, look.theme.ellipsis)),
+        Span::styled(width::cut_middle(&hash, room.min(24), look.theme.ellipsis), look.theme.dim()),
+    ])
+}
+
+fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let record = tx.learned.record.as_ref();
+    let links = [
+        ("source", record.and_then(|record| record.from.url.clone())),
+        ("dest", record.and_then(|record| record.to.url.clone())),
+        ("bridge", record.and_then(|record| record.bridge_url.clone())),
+    ];
+    let mut lines = vec![Line::default(), heading(look, "LINKS", "")];
+    for (label, link) in links {
+        let text = link.filter(|link| !link.is_empty()).unwrap_or_else(|| "(none)".into());
+        lines.extend(labelled(&format!("  {label}"), &text, columns, look.theme.dim()));
+    }
+    lines
+}
+
+fn history(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let selected = look.model.list.selected;
+    let Some((_, history)) = look.model.history.as_ref().filter(|(row, _)| Some(*row) == selected) else {
+        return Vec::new();
+    };
+    let mut lines = vec![Line::default(), heading(look, "HISTORY", "as this program saw it, the newest first")];
+    for entry in &history.entries {
+        let local = entry.at.with_timezone(&look.model.setting.zone);
+        let day = span::between(entry.at, look.now.wall) > Duration::from_secs(12 * 60 * 60);
+        let time = local.format(if day { "%m-%d %H:%M" } else { "%H:%M:%S" });
+        let text = format!("  {time}  {}", entry.text);
+        lines.push(Line::styled(width::cut(&text, columns, look.theme.ellipsis), look.theme.dim()));
+    }
+    lines
+}
+
+fn heading(look: &Look<'_>, title: &str, remark: &str) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(format!("{title}  "), look.theme.label()),
+        Span::styled(remark.to_owned(), look.theme.dim()),
+    ])
+}

@@ -1,0 +1,106 @@
+//! The top: who and how it goes, the saved views with their counts, the time; a banner; the filter.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+};
+use tui_input::Input;
+
+use super::Look;
+use crate::{
+    domain::{advice, width},
+    tui::model::{Overlay, list::Tab},
+};
+
+/// What stands before the filter's text.
+const PROMPT: &str = " / ";
+
+pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
+    let wide = width >= 100;
+    let mut spans = vec![Span::styled(" hoptop ", look.theme.label())];
+    if let Some(id) = &look.model.setting.shown_id {
+        spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, look.theme.dim()));
+    }
+    spans.push(health(look));
+    spans.push(Span::raw(" "));
+    let list = &look.model.list;
+    for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
+        let (long, short) = tab.titles();
+        let title = format!("{} {} {count}", index + 1, if wide { long } else { short });
+        match tab == list.tab {
+            true => spans.push(Span::styled(format!("[{title}]"), look.theme.selected())),
+            false => spans.push(Span::raw(format!(" {title} "))),
+        }
+    }
+    let local = look.now.wall.with_timezone(&look.model.setting.zone);
+    let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string();
+    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let room = usize::from(width).saturating_sub(used);
+    if room > width::of(&time) {
+        spans.push(Span::styled(format!("{time:>room$}"), look.theme.dim()));
+    }
+    Line::from(spans)
+}
+
+fn health(look: &Look<'_>) -> Span<'static> {
+    if look.model.setting.demo {
+        return Span::styled("DEMO ", look.theme.info());
+    }
+    match look.model.live_poller(look.now.wall).map(|report| report.health.as_str()) {
+        Some("live") => Span::styled("LIVE ", look.theme.good()),
+        Some(trouble) => Span::styled(format!("{} ", trouble.to_uppercase()), look.theme.critical()),
+        None => Span::styled("NOT POLLING ", look.theme.warning()),
+    }
+}
+
+/// The gravest thing that stands in the way of everything, and what to do.
+pub(super) fn banner(look: &Look<'_>) -> Line<'static> {
+    let Some(alert) = look.model.profile_alerts.first() else { return Line::default() };
+    let text =
+        format!(" {}: {}; {} ", alert.rule.name().to_uppercase(), alert.message, advice::profile_action(alert.rule));
+    Line::styled(text, look.theme.banner())
+}
+
+pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
+    let list = &look.model.list;
+    let typing = matches!(look.model.overlay, Overlay::Filter { .. });
+    let mut spans = vec![Span::styled(PROMPT, if typing { look.theme.key() } else { look.theme.dim() })];
+    match &list.filter_error {
+        Some(error) => {
+            let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
+            spans.extend([Span::raw(before), Span::styled(wrong, look.theme.wrong()), Span::raw(after)]);
+            spans.push(Span::styled(format!("   {}", error.message), look.theme.warning()));
+        }
+        None if list.filter_text.is_empty() && !typing => {
+            spans.push(Span::styled(
+                "no filter; try is:overdue, status:ongoing, chain:base or any text",
+                look.theme.dim(),
+            ));
+        }
+        None => spans.push(Span::raw(list.filter_text.clone())),
+    }
+    if list.filter_error.is_none() && (list.hidden > 0 || !list.filter_text.is_empty()) {
+        let clear = if typing { "Enter keeps, Esc undoes" } else { "Esc clears" };
+        let count = format!("{} shown, {} hidden by filter ({clear}) ", list.rows.len(), list.hidden);
+        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let room = usize::from(width).saturating_sub(used);
+        if room > width::of(&count) {
+            spans.push(Span::styled(format!("{count:>room$}"), look.theme.info()));
+        }
+    }
+    Line::from(spans)
+}
+
+fn split(text: &str, start: usize, end: usize) -> (String, String, String) {
+    let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default().to_owned();
+    (piece(0, start), piece(start, end), piece(end, text.len()))
+}
+
+pub(super) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
+    let column = width::of(PROMPT) + input.visual_cursor();
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
+    if row.area() > 0 {
+        frame.set_cursor_position((row.x + column, row.y));
+    }
+}

@@ -1,0 +1,69 @@
+//! The help: every key of the command table, what the symbols mean, how to filter.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+
+use super::Look;
+use crate::{
+    domain::{glance, status::RouterStatus, width},
+    tui::command::{COMMANDS, Group},
+};
+
+pub(super) fn draw(look: &Look<'_>, scroll: usize, pane: Rect, frame: &mut Frame<'_>) {
+    let block = Block::bordered()
+        .border_set(look.theme.border)
+        .title(Span::styled(" Help ", look.theme.label()))
+        .title_bottom(Span::styled(" Esc closes   j k scroll ", look.theme.dim()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let scroll = scroll.min(scroll_end(look, pane));
+    let lines: Vec<_> = lines(look, usize::from(inner.width)).into_iter().skip(scroll).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+pub(super) fn scroll_end(look: &Look<'_>, pane: Rect) -> usize {
+    let columns = usize::from(pane.width.saturating_sub(2));
+    lines(look, columns).len().saturating_sub(usize::from(pane.height.saturating_sub(2)))
+}
+
+fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for group in Group::ALL {
+        lines.push(Line::styled(group.title(), look.theme.label()));
+        lines.extend(COMMANDS.iter().filter(|command| command.group == group).map(|command| {
+            let keys = width::fit(&command.keys.join(" "), 16, look.theme.ellipsis);
+            Line::from(vec![Span::styled(format!("  {keys} "), look.theme.key()), Span::raw(command.help)])
+        }));
+        lines.push(Line::default());
+    }
+    lines.push(Line::styled("SYMBOLS", look.theme.label()));
+    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
+    lines.extend(paragraph(&statuses.join("   "), columns));
+    lines.extend(paragraph("!! act now   ! look   i for information", columns));
+    lines.push(Line::default());
+    lines.push(Line::styled("FILTER", look.theme.label()));
+    lines.extend(paragraph(
+        "Terms are joined by and; - negates. Bare words match hash, chains, ticket, labels and notes.",
+        columns,
+    ));
+    for example in FILTERS {
+        lines.push(Line::raw(format!("  {example}")));
+    }
+    lines
+}
+
+const FILTERS: [&str; 5] = [
+    "is:attention is:overdue is:unsettled is:settled   status:ongoing,not_found",
+    "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
+    "age>30m due<5m checked>2m",
+    "\"exact text\"  /regex/",
+    "sort:sev,due   (also age, status, checked, changed, route, ticket, hash; - reverses)",
+];
+
+fn paragraph(text: &str, columns: usize) -> Vec<Line<'static>> {
+    width::wrap(text, columns.saturating_sub(2)).into_iter().map(|line| Line::raw(format!("  {line}"))).collect()
+}

@@ -1,0 +1,63 @@
+//! Where each pane is, at any size down to nothing.
+//!
+//! Pure geometry: it looks at sizes and at what is open, never at content.
+
+use ratatui::layout::{Constraint, Layout, Rect};
+
+use crate::tui::model::{Model, Screen};
+
+/// From so many columns on, list and detail stand side by side.
+const SPLIT_WIDTH: u16 = 100;
+/// Below so many rows everything but the list gives way.
+const LOW: u16 = 14;
+
+/// The panes of one screen; those that aren't there are `None` or empty.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Panes {
+    pub(super) header: Rect,
+    pub(super) banner: Option<Rect>,
+    pub(super) filter: Rect,
+    /// Everything between filter and status.
+    pub(super) body: Rect,
+    pub(super) list: Option<Rect>,
+    pub(super) detail: Option<Rect>,
+    /// The selected transaction's verdict, where there is no detail.
+    pub(super) preview: Option<Rect>,
+    pub(super) status: Rect,
+    /// Whether list and detail stand side by side, with lines around them.
+    pub(super) split: bool,
+}
+
+pub(super) fn panes(model: &Model, area: Rect) -> Panes {
+    let low = area.height < LOW;
+    let split = area.width >= SPLIT_WIDTH && !low;
+    let banner = u16::from(!model.profile_alerts.is_empty());
+    let status = match (low, split) {
+        (true, _) => 1,
+        (false, false) => 3,
+        (false, true) => 4,
+    };
+    let [header, banner_row, filter, body, status] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(banner),
+        Constraint::Length(u16::from(!low)),
+        Constraint::Fill(1),
+        Constraint::Length(status),
+    ])
+    .areas(area);
+    let (list, detail, preview) = match (model.screen, split) {
+        (Screen::Detail { .. }, _) => (None, Some(body), None),
+        (Screen::List, true) => {
+            let [list, detail] =
+                Layout::horizontal([Constraint::Percentage(54), Constraint::Percentage(46)]).areas(body);
+            (Some(list), Some(detail), None)
+        }
+        (Screen::List, false) => {
+            let [list, preview] =
+                Layout::vertical([Constraint::Fill(1), Constraint::Length(if low { 0 } else { 5 })]).areas(body);
+            (Some(list), None, Some(preview).filter(|pane| pane.height > 0))
+        }
+    };
+    let banner = Some(banner_row).filter(|row| row.height > 0);
+    Panes { header, banner, filter, body, list, detail, preview, status, split }
+}

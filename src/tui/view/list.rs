@@ -1,0 +1,170 @@
+//! The list: one transaction a row, the gravest first. Columns give way as the pane gets narrower.
+
+use std::time::Duration;
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Paragraph},
+};
+
+use super::{Look, layout::Panes};
+use crate::domain::{glance, ids::RowId, span, transaction::Transaction, width};
+
+/// A column: its title, its width, and from which width of the pane on it is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Severity,
+    Status,
+    Hash,
+    Route,
+    Age,
+    Due,
+    Ticket,
+    Checked,
+}
+
+const COLUMNS: [(Column, &str, usize, u16); 8] = [
+    (Column::Severity, "", 2, 0),
+    (Column::Status, "STATUS", 11, 0),
+    (Column::Hash, "TX", 12, 28),
+    (Column::Route, "ROUTE", 11, 48),
+    (Column::Age, "AGE", 4, 54),
+    (Column::Due, "DUE", 5, 34),
+    (Column::Ticket, "TICKET", 9, 62),
+    (Column::Checked, "CHECKED", 7, 72),
+];
+
+/// Rows of transactions that the list's pane has room for.
+pub(super) fn rows_in(panes: &Panes) -> usize {
+    let around = if panes.split { 3 } else { 1 };
+    panes.list.map_or(0, |pane| usize::from(pane.height.saturating_sub(around)))
+}
+
+pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
+    let inner = if panes.split {
+        let block = block(look);
+        let inner = block.inner(pane);
+        frame.render_widget(block, pane);
+        inner
+    } else {
+        pane
+    };
+    let mut lines = vec![titles(look, inner.width)];
+    let list = &look.model.list;
+    let shown = list.rows.iter().skip(list.top).take(rows_in(panes));
+    lines.extend(shown.filter_map(|row| line(look, *row, inner.width)));
+    if list.rows.is_empty() {
+        lines.extend(
+            empty(look)
+                .into_iter()
+                .flat_map(|text| width::wrap(text, usize::from(inner.width.saturating_sub(2))))
+                .map(|text| Line::styled(format!(" {text}"), look.theme.dim())),
+        );
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn block<'a>(look: &Look<'_>) -> Block<'a> {
+    let list = &look.model.list;
+    let title = format!(" {} {} ", list.tab.titles().0, list.rows.len());
+    let place = list.position().map_or(0, |place| place + 1);
+    Block::bordered()
+        .border_set(look.theme.border)
+        .border_style(look.theme.dim())
+        .title(Span::styled(title, look.theme.label()))
+        .title_bottom(Span::styled(format!(" row {place} of {} ", list.rows.len()), look.theme.dim()))
+}
+
+fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
+    COLUMNS
+        .into_iter()
+        .filter(move |(.., from)| width >= *from)
+        .map(|(column, title, columns, _)| (column, title, columns))
+}
+
+fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
+    let mut text = String::from(" ");
+    for (column, title, columns) in columns(width) {
+        text.push_str(&aligned(column, title, columns, look));
+        text.push(' ');
+    }
+    Line::styled(text, look.theme.dim())
+}
+
+fn aligned(column: Column, text: &str, columns: usize, look: &Look<'_>) -> String {
+    match column {
+        Column::Age | Column::Due | Column::Checked => format!("{:>columns$}", width::cut(text, columns, "")),
+        _ => width::fit(text, columns, look.theme.ellipsis),
+    }
+}
+
+fn line(look: &Look<'_>, row: RowId, width: u16) -> Option<Line<'static>> {
+    let tx = look.model.transactions.get(&row)?;
+    let selected = look.model.list.selected == Some(row);
+    let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
+    for (column, _, columns) in columns(width) {
+        let (text, style) = cell(look, tx, column);
+        spans.push(Span::styled(aligned(column, &text, columns, look), style));
+        spans.push(Span::raw(" "));
+    }
+    let line = Line::from(spans);
+    if !selected {
+        return Some(line);
+    }
+    let used = line.width();
+    let mut line = line;
+    line.push_span(" ".repeat(usize::from(width).saturating_sub(used)));
+    Some(line.patch_style(look.theme.selected()))
+}
+
+fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
+    let (theme, now) = (look.theme, look.now.wall);
+    let status = tx.learned.status.as_ref();
+    let severity = look.model.severity(tx.id);
+    match column {
+        Column::Severity => {
+            (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
+        }
+        Column::Status => (glance::status(status), theme.status(status)),
+        Column::Hash => (tx.told.transaction_id.short(theme.ellipsis), Style::new()),
+        Column::Route => (glance::route(tx), Style::new()),
+        Column::Age => (span::short(tx.age(now)), Style::new()),
+        Column::Due => (glance::due(tx, now), due(look, tx)),
+        Column::Ticket => (glance::ticket(tx).to_owned(), theme.dim()),
+        Column::Checked => (glance::checked(tx, now), theme.dim()),
+    }
+}
+
+/// How the countdown looks: near the deadline, past it, past it and confirmed.
+fn due(look: &Look<'_>, tx: &Transaction) -> Style {
+    /// From here on the deadline is near.
+    const SOON: Duration = Duration::from_secs(5 * 60);
+    let left = span::between(look.now.wall, tx.deadline().at);
+    match (tx.is_waiting(), left) {
+        (false, _) => look.theme.dim(),
+        (true, _) if tx.is_overdue() => look.theme.critical(),
+        (true, left) if left < SOON => look.theme.warning(),
+        (true, _) => Style::new(),
+    }
+}
+
+fn empty(look: &Look<'_>) -> Vec<&'static str> {
+    let model = look.model;
+    if !model.loaded {
+        return vec!["Reading the store ..."];
+    }
+    if model.transactions.is_empty() {
+        return vec![
+            "Nothing is tracked yet.",
+            "Press n and paste a row: transactionId,fromChainId,toChainId,quoteId",
+            "or bring a batch: hoptop import transfers.csv",
+        ];
+    }
+    match model.list.hidden {
+        0 => vec!["Nothing here. 5 shows everything."],
+        _ => vec!["The filter hides all of them. Esc clears it."],
+    }
+}

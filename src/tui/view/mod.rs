@@ -1,0 +1,97 @@
+//! `view`: draws the model and changes nothing.
+//!
+//! ```text
+//! header        name, ID, health, saved views, time
+//! banner        only when something stands in the way of everything
+//! filter        what is filtered, how much that hides
+//! list          | detail      side by side from 100 columns; below that one of them
+//! preview       verdict, SAY and DO of the selected one, where there is no detail
+//! status        alerts, budget, poller, keys
+//! ```
+//!
+//! It knows the model, the theme and the command table; it must never read anything else, not even the time.
+
+mod add;
+mod detail;
+mod header;
+mod help;
+mod layout;
+mod legs;
+mod list;
+mod status;
+
+use ratatui::{
+    Frame,
+    widgets::{Clear, Paragraph},
+};
+
+use super::{
+    model::{Model, Overlay, Screen},
+    theme::Theme,
+};
+use crate::clock::Now;
+
+/// Draws the whole screen.
+pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let look = Look { model, theme, now };
+    let panes = layout::panes(model, area);
+    frame.render_widget(header::line(&look, panes.header.width), panes.header);
+    if let Some(banner) = panes.banner {
+        frame.render_widget(header::banner(&look), banner);
+    }
+    frame.render_widget(header::filter(&look, panes.filter.width), panes.filter);
+    if let Some(pane) = panes.list {
+        list::draw(&look, &panes, pane, frame);
+    }
+    if let Some(pane) = panes.preview {
+        frame.render_widget(Paragraph::new(detail::preview(&look, pane)), pane);
+    }
+    if let Some(pane) = panes.detail {
+        detail::draw(&look, &panes, pane, frame);
+    }
+    frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
+    overlay(&look, frame, &panes);
+}
+
+fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
+    match &look.model.overlay {
+        Overlay::None => {}
+        Overlay::Filter { input, .. } => header::place_cursor(frame, panes.filter, input),
+        Overlay::Help { scroll } => {
+            frame.render_widget(Clear, panes.body);
+            help::draw(look, *scroll, panes.body, frame);
+        }
+        Overlay::Add(form) => {
+            frame.render_widget(Clear, panes.body);
+            add::draw(look, form, panes.body, frame);
+        }
+    }
+}
+
+/// What every pane needs.
+struct Look<'a> {
+    model: &'a Model,
+    theme: &'a Theme,
+    now: Now,
+}
+
+/// Rows that the list has room for.
+pub fn list_height(model: &Model) -> usize {
+    let (width, height) = model.size;
+    let panes = layout::panes(model, ratatui::layout::Rect::new(0, 0, width, height));
+    list::rows_in(&panes)
+}
+
+/// How far the help, or else the detail, can be scrolled down.
+pub fn scroll_end(model: &Model, now: Now) -> usize {
+    let (width, height) = model.size;
+    let panes = layout::panes(model, ratatui::layout::Rect::new(0, 0, width, height));
+    let theme = Theme::new(false, false);
+    let look = Look { model, theme: &theme, now };
+    match (&model.overlay, model.screen) {
+        (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
+        (_, Screen::Detail { .. }) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
+        (_, Screen::List) => 0,
+    }
+}

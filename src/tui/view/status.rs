@@ -1,0 +1,120 @@
+//! The bottom: alerts with overdue first, the budget's use and the oldest answer, the poller, the keys.
+
+use ratatui::{
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use super::Look;
+use crate::{
+    domain::{alert::Severity, glance, span, width},
+    tui::{
+        command::{self, Context},
+        model::{Overlay, Screen, Tone},
+    },
+};
+
+pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let keys = keys(look);
+    let notice = look.model.notice.as_ref().map(|notice| {
+        let style = match notice.tone {
+            Tone::Good => look.theme.good(),
+            Tone::Bad => look.theme.critical(),
+        };
+        Line::styled(format!(" {}", notice.text), style)
+    });
+    match pane.height {
+        0 | 1 => vec![notice.unwrap_or_else(|| compact(look, usize::from(pane.width)))],
+        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look)), budget(look), keys],
+        _ => vec![alerts(look), budget(look), notice.unwrap_or_else(|| poller(look)), keys],
+    }
+}
+
+fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
+    let [critical, warning, info] = look.model.alert_counts();
+    let text = format!(" !!{critical} !{warning} i{info}  ? help  / filter  n add  q quit");
+    Line::raw(width::cut(&text, columns, look.theme.ellipsis))
+}
+
+fn label(look: &Look<'_>, text: &'static str) -> Span<'static> {
+    Span::styled(format!(" {text:<7} "), look.theme.label())
+}
+
+fn alerts(look: &Look<'_>) -> Line<'static> {
+    let mut spans = vec![label(look, "ALERTS")];
+    let severities = [Severity::Critical, Severity::Warning, Severity::Info];
+    for (severity, count) in severities.into_iter().zip(look.model.alert_counts()) {
+        let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
+        spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
+    }
+    match look.model.most_urgent() {
+        Some((alert, tx)) => {
+            let hash = tx.told.transaction_id.short(look.theme.ellipsis);
+            let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
+            let what = format!("{} {hash}{ticket} {}", alert.rule, alert.message);
+            spans.push(Span::styled(what, look.theme.severity(alert.rule.severity())));
+        }
+        None => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
+    }
+    Line::from(spans)
+}
+
+fn budget(look: &Look<'_>) -> Line<'static> {
+    let now = look.now.wall;
+    let mut spans = vec![label(look, "BUDGET")];
+    if let Some(report) = look.model.live_poller(now) {
+        spans.push(Span::raw(format!("{:.1} of {} requests/s ", report.used, report.rps)));
+        let share = if report.rps > 0.0 { (report.used / report.rps).clamp(0.0, 1.0) } else { 0.0 };
+        let full = (share * 10.0).round() as usize;
+        spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), look.theme.info()));
+        let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
+        spans.push(Span::styled(format!("  429s {}", report.throttled), style));
+        spans.push(Span::raw(format!("  {} polled", report.unsettled)));
+    } else {
+        spans.push(Span::styled("not spent: nobody polls", look.theme.warning()));
+    }
+    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::long);
+    spans.push(Span::raw(format!("  oldest answer {oldest}")));
+    Line::from(spans)
+}
+
+fn poller(look: &Look<'_>) -> Line<'static> {
+    let now = look.now.wall;
+    let setting = &look.model.setting;
+    let text = match look.model.live_poller(now) {
+        None if setting.polls => {
+            "waiting: another hoptop may hold this ID's budget; it takes over when that one ends".to_owned()
+        }
+        None => "off: start hoptop without --no-poll to poll".to_owned(),
+        Some(report) => {
+            let resting = report.resting_until.filter(|until| *until > now);
+            let rest = resting
+                .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
+            let error = report.last_error.as_deref().unwrap_or("none");
+            format!("{}{rest}   {} requests   last error {error}", report.health, report.requests)
+        }
+    };
+    Line::from(vec![label(look, "POLL"), Span::raw(text)])
+}
+
+fn keys(look: &Look<'_>) -> Line<'static> {
+    let context = match (&look.model.overlay, look.model.screen) {
+        (Overlay::Filter { .. }, _) => return hints(look, [("Enter", "keep"), ("Esc", "undo")].into_iter()),
+        (Overlay::Add(_), _) => {
+            return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
+        }
+        (Overlay::Help { .. }, _) => Context::Help,
+        (Overlay::None, Screen::List) => Context::List,
+        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+    };
+    hints(look, command::hints(context))
+}
+
+fn hints(look: &Look<'_>, hints: impl Iterator<Item = (&'static str, &'static str)>) -> Line<'static> {
+    let mut spans = vec![Span::raw(" ")];
+    for (key, hint) in hints {
+        spans.push(Span::styled(key, look.theme.key()));
+        spans.push(Span::raw(format!(" {hint}  ")));
+    }
+    Line::from(spans)
+}
