@@ -9,7 +9,6 @@ use std::{
     panic,
     path::{Path, PathBuf},
     sync::OnceLock,
-    thread,
 };
 
 use color_eyre::{config::HookBuilder, eyre::Result};
@@ -18,6 +17,14 @@ use crate::{clock::Clock, tui::terminal};
 
 /// Where reports go; the system's folder for temporary files until the settings are known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// The first report of this process: those that follow are its consequences.
+static REPORT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Where the report of a crash is, if there was one.
+pub(super) fn report() -> Option<&'static Path> {
+    REPORT.get().map(PathBuf::as_path)
+}
 
 /// Crash reports go into this folder from now on.
 pub(super) fn keep_in(folder: &Path) {
@@ -29,17 +36,21 @@ pub fn install_hooks() -> Result<()> {
     let (panic_hook, error_hook) = HookBuilder::default().display_env_section(false).into_hooks();
     error_hook.install()?;
     panic::set_hook(Box::new(move |info| {
-        // The loop runs on the main thread. A panic elsewhere is a task's: the loop hears of it, ends, and gives the
-        // terminal back by itself, while giving it back here would let the loop draw over the shell.
-        if thread::current().name() == Some("main") {
+        // A panic of a task: the loop hears of it, ends, and gives the terminal back by itself, while giving it back here
+        // would let the loop draw over the shell.
+        let is_a_task = terminal::is_another_s();
+        if !is_a_task {
             terminal::give_back();
         }
         let report = panic_hook.panic_report(info).to_string();
         let told = match write(&report) {
-            Ok(path) => format!("hoptop: it crashed, which is a fault of hoptop; the report is in {}", path.display()),
+            Ok(path) => {
+                let path = REPORT.get_or_init(|| path).display();
+                format!("hoptop: it crashed, which is a fault of hoptop; the report is in {path}")
+            }
             Err(error) => format!("hoptop: it crashed, and the report can't be written ({error}):\n{report}"),
         };
-        if thread::current().name() == Some("main") {
+        if !is_a_task {
             writeln!(io::stderr(), "{told}").ok();
         }
         tracing::error!("{told}");

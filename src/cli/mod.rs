@@ -30,6 +30,7 @@ use self::{
     exit::Exit,
 };
 use crate::{
+    api::BaseUrlError,
     clock::{self, Clock},
     config::{self, ConfigError, Environment, Settings},
     domain::{secret::IntegratorId, text},
@@ -48,7 +49,12 @@ pub fn main() -> Exit {
         Err(report) => {
             let chain: Vec<String> = report.chain().map(|cause| text::clean(&cause.to_string())).collect();
             complain(&chain.join(": "));
-            if report.downcast_ref::<ConfigError>().is_some() { Exit::Usage } else { Exit::Error }
+            if let Some(path) = crash::report() {
+                complain(&format!("that is a fault of hoptop; the report is in {}", path.display()));
+            }
+            let is_usage =
+                report.downcast_ref::<ConfigError>().is_some() || report.downcast_ref::<BaseUrlError>().is_some();
+            if is_usage { Exit::Usage } else { Exit::Error }
         }
     }
 }

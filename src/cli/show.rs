@@ -322,7 +322,7 @@ mod tests {
             "  block       (none yet)",
             "status        . none",
             "submitted     22:13 UTC (first seen; when it was submitted isn't known)",
-            "deadline      22:28 UTC (15m, no estimate known)",
+            "deadline      22:28 UTC (15m, as no estimate is known)",
             "ticket        SUP-1",
             "note          user asked",
             "  2023-11-14 22:13:20  tracked from now on",

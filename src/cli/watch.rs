@@ -34,7 +34,7 @@ use crate::{
         span,
         transaction::{Tracking, Transaction},
     },
-    store::{Follower, Interest, News, Store},
+    store::{Follower, Interest, News, Store, StoreError},
 };
 
 /// What is watched, and until when.
@@ -70,6 +70,11 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
         watching.look(&clock).await?;
+        if watching.watched(clock.now().wall).next().is_none() {
+            complain(
+                "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
+            );
+        }
         let place = Place { profile: &settings.profile, state_dir: Some(&settings.state_dir) };
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
         let ended = tokio::select! {
@@ -102,6 +107,8 @@ struct Watching<'a> {
     /// Whether any answer came since the start.
     answered: bool,
     obstacle: Option<Obstacle>,
+    /// Whether another process spends the budget on another store, as was said already.
+    waiting: bool,
 }
 
 impl<'a> Watching<'a> {
@@ -119,14 +126,24 @@ impl<'a> Watching<'a> {
             requests: 0,
             answered: false,
             obstacle: None,
+            waiting: false,
         })
     }
 
     /// Takes in and prints what changed since the last look.
     async fn look(&mut self, clock: &Clock) -> Result<()> {
-        let follower = self.follower.clone();
-        let news = spawn_blocking(move || follower.news()).await??;
-        self.take_in(news, clock.now().wall)
+        let (follower, profile) = (self.follower.clone(), self.profile.clone());
+        let read = move || Ok::<_, StoreError>((follower.news()?, follower.read(|reader| reader.poller(&profile))?));
+        let (news, poller) = spawn_blocking(read).await??;
+        let now = clock.now().wall;
+        let waiting = poller.is_some_and(|report| report.health == "waiting" && report.is_live(now));
+        if waiting && !self.waiting {
+            complain(
+                "another hoptop spends this ID's budget, on another store; this one takes over when that one ends",
+            );
+        }
+        self.waiting = waiting;
+        self.take_in(news, now)
     }
 
     /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.

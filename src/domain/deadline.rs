@@ -38,13 +38,13 @@ impl Deadline {
         Self { at, wait, estimate, submitted: start, from_first_seen: submitted.is_none() }
     }
 
-    /// How the wait follows, in words: `2 x est. 15m`, `15m, no estimate known`.
+    /// How the wait follows, in words: `30m = 2 x est. 15m`, `15m, as no estimate is known`.
     pub fn basis(&self) -> String {
         use super::span::long;
         match self.estimate {
-            None => format!("{}, no estimate known", long(self.wait)),
+            None => format!("{}, as no estimate is known", long(self.wait)),
             Some(estimate) if self.wait == LEAST_WAIT => {
-                format!("{}, the least; est. {}", long(self.wait), long(estimate))
+                format!("{}, as 2 x est. {} is no more", long(self.wait), long(estimate))
             }
             Some(estimate) => format!("{} = 2 x est. {}", long(self.wait), long(estimate)),
         }

@@ -132,8 +132,29 @@ async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerEr
         if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
             return Ok(Some(lease));
         }
+        report_waiting(setup).await?;
         setup.clock.sleep_until(setup.clock.now().mono + LEASE_INTERVAL).await;
     }
+}
+
+/// Says that another process spends the ID's budget, unless that process polls this very profile and says so itself.
+async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
+    let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
+    let waiting = PollerReport {
+        at,
+        id: setup.shown_id.clone(),
+        rps: setup.rps,
+        health: "waiting".into(),
+        ..PollerReport::default()
+    };
+    spawn_blocking(move || {
+        let last = store.reader()?.poller(&profile)?;
+        if last.is_none_or(|last| !last.is_live(at) || last.health == waiting.health) {
+            store.report(&profile, waiting).wait()?;
+        }
+        Ok(())
+    })
+    .await?
 }
 
 struct Driver<W> {

@@ -1,10 +1,13 @@
 //! What each profile's poller last said of itself, for whoever shows it.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::{columns, error::StoreError};
+use crate::domain::span;
 
 /// The state of a profile's polling, written at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,12 +28,23 @@ pub struct PollerReport {
     pub throttled: u64,
     /// Transactions that are being polled.
     pub unsettled: u64,
-    /// In a word: `live`, `resting`, `unreachable`, `unauthorized`, `stopped`.
+    /// In a word: `live`, `throttled`, `unreachable`, `unauthorized`, `stopped`, or `waiting` for another
+    /// process that spends the ID's budget.
     pub health: String,
     /// Until when nothing is sent, if so.
     pub resting_until: Option<DateTime<Utc>>,
     /// The last failure of a request, with the words that say what to do.
     pub last_error: Option<String>,
+}
+
+/// A poller that said nothing for longer than this isn't there any more.
+const SILENT: Duration = Duration::from_secs(15);
+
+impl PollerReport {
+    /// Whether there is a poller that said this: it hasn't stopped, nor been silent for long.
+    pub fn is_live(&self, now: DateTime<Utc>) -> bool {
+        self.health != "stopped" && span::between(self.at, now) <= SILENT
+    }
 }
 
 pub(super) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {

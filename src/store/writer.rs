@@ -155,6 +155,10 @@ fn run(mut connection: Connection, inbox: &Receiver<Box<dyn Job>>, committed: &d
         }
         committed();
     }
+    // A reader that closes last could not do this.
+    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        tracing::debug!("the log of the store stays for the next one to open it: {error}");
+    }
 }
 
 fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {

@@ -4,7 +4,8 @@
 
 use std::{
     io::{self, Stdout},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
 };
 
 use crossterm::{
@@ -16,8 +17,12 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
-/// Whether this process has the terminal.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+/// The thread that took the terminal, while it is taken.
+static OWNER: Mutex<Option<ThreadId>> = Mutex::new(None);
+
+fn owner() -> MutexGuard<'static, Option<ThreadId>> {
+    OWNER.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
@@ -32,7 +37,7 @@ impl Screen {
         // crossterm leaves out bold and reverse too when it honours NO_COLOR; the theme does that better.
         force_color_output(true);
         enable_raw_mode()?;
-        TAKEN.store(true, Ordering::SeqCst);
+        *owner() = Some(thread::current().id());
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)?;
         Ok(Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))? })
     }
@@ -46,10 +51,15 @@ impl Drop for Screen {
 
 /// Gives the terminal back, if this process has it.
 pub fn give_back() {
-    if TAKEN.swap(false, Ordering::SeqCst) {
+    if owner().take().is_some() {
         let screen = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
         if let Err(error) = screen.and(disable_raw_mode()) {
             tracing::error!("the terminal could not be given back: {error}");
         }
     }
+}
+
+/// Whether another thread has the terminal, so that this one must keep its hands off it.
+pub fn is_another_s() -> bool {
+    owner().is_some_and(|owner| owner != thread::current().id())
 }

@@ -1,7 +1,7 @@
 //! What is shown of the transactions, in which order, and what is selected.
 //!
 //! The selection follows the transaction, never the row: when the order changes, the selected one stays at its place on
-//! the screen and the others move.
+//! the screen and the others move. Until a person chose one, the first and most urgent is selected.
 
 use std::collections::HashMap;
 
@@ -75,6 +75,8 @@ pub struct List {
     pub counts: [usize; 5],
     /// The selected transaction.
     pub selected: Option<RowId>,
+    /// Whether a person chose the selected one, by moving to it or doing something with it.
+    pub chosen: bool,
     /// What is to be selected as soon as it is shown.
     pub wanted: Option<RowId>,
     /// The first row on the screen.
@@ -94,6 +96,7 @@ impl Default for List {
             hidden: 0,
             counts: [0; 5],
             selected: None,
+            chosen: false,
             wanted: None,
             top: 0,
             height: 1,
@@ -149,14 +152,16 @@ impl List {
     /// Keeps the selected transaction at its place on the screen; if it isn't shown any more, the one at its place.
     fn follow(&mut self, place: Option<usize>) {
         if let Some(wanted) = self.wanted.filter(|wanted| self.rows.contains(wanted)) {
-            (self.selected, self.wanted) = (Some(wanted), None);
+            (self.selected, self.wanted, self.chosen) = (Some(wanted), None, true);
             return self.scroll_into_view();
+        }
+        if !self.chosen {
+            (self.selected, self.top) = (self.rows.first().copied(), 0);
+            return;
         }
         let on_screen = place.unwrap_or(0).saturating_sub(self.top);
         match (self.position(), place) {
-            // Who is at the top watches the top.
-            (Some(new), Some(old)) if !(old == 0 && self.top == 0) => self.top = new.saturating_sub(on_screen),
-            (Some(_), _) => {}
+            (Some(new), _) => self.top = new.saturating_sub(on_screen),
             (None, old) => {
                 let nearest = old.unwrap_or(0).min(self.rows.len().saturating_sub(1));
                 self.selected = self.rows.get(nearest).copied();
@@ -174,7 +179,7 @@ impl List {
     /// Selects the row at this place, if there is one.
     pub fn select(&mut self, place: usize) {
         if let Some(row) = self.rows.get(place) {
-            self.selected = Some(*row);
+            (self.selected, self.chosen) = (Some(*row), true);
         }
         self.scroll_into_view();
     }
@@ -225,6 +230,13 @@ mod tests {
         let (selected, on_screen) = (list.selected, list.position().unwrap() - list.top);
         list.arrange(&transactions(1..=30), &HashMap::new(), at());
         assert_eq!((list.selected, list.position().unwrap() - list.top), (selected, on_screen));
+    }
+
+    #[test]
+    fn until_a_person_chose_one_the_first_is_selected() {
+        let mut list = list(11..=30);
+        list.arrange(&transactions(1..=30), &HashMap::new(), at());
+        assert_eq!((list.selected, list.top), (Some(RowId(1)), 0));
     }
 
     #[test]

@@ -23,9 +23,6 @@ use crate::{
     store::{News, PollerReport},
 };
 
-/// A poller that said nothing for longer than this isn't there any more.
-const POLLER_SILENT: Duration = Duration::from_secs(15);
-
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
@@ -228,10 +225,9 @@ impl Model {
         polled.map(answer).min().map(|oldest| crate::domain::span::between(oldest, now))
     }
 
-    /// The poller's report, unless it is so old that no poller can be there.
+    /// The poller's report, unless no poller can be there any more.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
-        let fresh = |report: &&PollerReport| crate::domain::span::between(report.at, now) <= POLLER_SILENT;
-        self.poller.as_ref().filter(|report| report.health != "stopped").filter(fresh)
+        self.poller.as_ref().filter(|report| report.is_live(now))
     }
 
     /// Says something for a while.

@@ -130,7 +130,10 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Redraw => return vec![Effect::Redraw],
         Id::PollNow => return poll_now(model, now),
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
-        Id::Open if model.list.selected.is_some() => model.screen = Screen::Detail { scroll: 0 },
+        Id::Open if model.list.selected.is_some() => {
+            model.list.chosen = true;
+            model.screen = Screen::Detail { scroll: 0 };
+        }
         Id::Open => {}
         Id::Back => match model.overlay {
             Overlay::Help { .. } => model.overlay = Overlay::None,
@@ -158,7 +161,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
 
 fn show_tab(model: &mut Model, tab: Tab, now: Now) {
     model.list.tab = tab;
-    model.list.top = 0;
+    model.list.chosen = false;
     model.arrange(now.wall);
 }
 
@@ -192,6 +195,7 @@ fn to_alert(model: &mut Model, forwards: bool) {
 
 fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
+    model.list.chosen = true;
     if model.live_poller(now.wall).is_none() {
         model.tell(Tone::Bad, "Nobody polls just now; it will be polled when a poller runs.", now.mono);
     } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ratatui::{
     Frame,
-    layout::Rect,
+    layout::{Margin, Rect},
     style::Style,
     text::{Line, Span},
     widgets::{Block, Paragraph},
@@ -29,42 +29,52 @@ use crate::{
 /// What labels a line is this wide, so that what they label lines up.
 const LABEL: usize = 10;
 
+/// The part of the pane that holds text: inside the frame if there is one, a column free on either side.
+fn inside(panes: &Panes, pane: Rect) -> Rect {
+    pane.inner(Margin::new(if panes.split { 2 } else { 1 }, u16::from(panes.split)))
+}
+
 pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
-    let inner = if panes.split {
+    let inner = inside(panes, pane);
+    let lines = lines(look, usize::from(inner.width));
+    let scroll = match look.model.screen {
+        Screen::Detail { scroll } => scroll.min(lines.len().saturating_sub(usize::from(inner.height))),
+        Screen::List => 0,
+    };
+    if panes.split {
+        let more = lines.len() > scroll + usize::from(inner.height);
+        let hint = match look.model.screen {
+            Screen::Detail { .. } if more => " more: j k ^D ^U ",
+            Screen::List if more => " more: Enter ",
+            _ => "",
+        };
         let block = Block::bordered()
             .border_set(look.theme.border)
             .border_style(look.theme.dim())
-            .title(Span::styled(" Detail ", look.theme.label()));
-        let inner = block.inner(pane);
+            .title(Span::styled(" Detail ", look.theme.label()))
+            .title_bottom(Span::styled(hint, look.theme.dim()));
         frame.render_widget(block, pane);
-        inner
-    } else {
-        pane
-    };
-    let lines = lines(look, usize::from(inner.width));
-    let scroll = match look.model.screen {
-        Screen::Detail { scroll } => scroll.min(end(lines.len(), inner)),
-        Screen::List => 0,
-    };
-    let more = lines.len() > scroll + usize::from(inner.height);
+    }
     let shown: Vec<Line<'_>> = lines.into_iter().skip(scroll).take(usize::from(inner.height)).collect();
     frame.render_widget(Paragraph::new(shown), inner);
-    if more && panes.split && pane.height > 0 && pane.width > 20 {
-        let hint =
-            if matches!(look.model.screen, Screen::Detail { .. }) { " more: j k ^D ^U " } else { " more: Enter " };
-        let place = Rect { y: pane.bottom() - 1, x: pane.x + 2, width: width::of(hint) as u16, height: 1 };
-        frame.render_widget(Line::styled(hint, look.theme.dim()), place);
-    }
 }
 
 pub(super) fn scroll_end(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
-    let around = if panes.split { 2 } else { 0 };
-    let inner = Rect { width: pane.width.saturating_sub(around), height: pane.height.saturating_sub(around), ..pane };
-    end(lines(look, usize::from(inner.width)).len(), inner)
+    let inner = inside(panes, pane);
+    lines(look, usize::from(inner.width)).len().saturating_sub(usize::from(inner.height))
 }
 
-fn end(lines: usize, pane: Rect) -> usize {
-    lines.saturating_sub(usize::from(pane.height))
+/// Where in the list and in its own lines the opened transaction is, in the filter's place.
+pub(super) fn position(look: &Look<'_>, panes: &Panes) -> Line<'static> {
+    let list = &look.model.list;
+    let (place, count) = (list.position().map_or(0, |place| place + 1), list.rows.len());
+    let scroll = match (look.model.screen, panes.detail.map(|pane| scroll_end(look, panes, pane))) {
+        (Screen::Detail { scroll }, Some(end)) if end > 0 => {
+            format!("   line {} of {}: j k scroll", scroll.min(end) + 1, end + 1)
+        }
+        _ => String::new(),
+    };
+    Line::styled(format!(" > {place} of {count} in {}{scroll}", list.tab.titles().0), look.theme.dim())
 }
 
 /// Verdict, SAY and DO of the selected one, for the bottom of a small screen's list.
@@ -74,10 +84,13 @@ pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let Some(tx) = look.model.selected() else { return vec![rule] };
     let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
     let mut lines = vec![rule, verdict(look, tx, &advice)];
-    lines.extend(
-        labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), columns, look.theme.label()).into_iter().take(2),
-    );
-    lines.extend(labelled("DO", &advice.act, columns, look.theme.label()).into_iter().take(1));
+    let style = look.theme.label();
+    for (label, text) in [("SAY", advice.say.as_deref().unwrap_or("(nothing)")), ("DO", &advice.act)] {
+        lines.extend(labelled(label, text, columns.saturating_sub(2), style).into_iter().take(2));
+    }
+    for line in lines.iter_mut().skip(1) {
+        line.spans.insert(0, Span::raw(" "));
+    }
     lines
 }
 
@@ -138,7 +151,7 @@ fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
     let zone = look.model.setting.zone;
     let since = if deadline.from_first_seen { "first seen" } else { "submitted" };
     let text = format!(
-        "Running for {}, {since} {}; limit {} ({}).",
+        "Running for {}, {since} {}; limit {}: {}.",
         span::long(tx.age(look.now.wall)),
         span::clock_time(deadline.submitted, look.now.wall, zone),
         span::clock_time(deadline.at, look.now.wall, zone),

@@ -54,7 +54,7 @@ pub(super) fn panes(model: &Model, area: Rect) -> Panes {
         }
         (Screen::List, false) => {
             let [list, preview] =
-                Layout::vertical([Constraint::Fill(1), Constraint::Length(if low { 0 } else { 5 })]).areas(body);
+                Layout::vertical([Constraint::Fill(1), Constraint::Length(if low { 0 } else { 6 })]).areas(body);
             (Some(list), None, Some(preview).filter(|pane| pane.height > 0))
         }
     };

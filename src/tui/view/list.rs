@@ -101,23 +101,21 @@ fn aligned(column: Column, text: &str, columns: usize, look: &Look<'_>) -> Strin
     }
 }
 
-fn line(look: &Look<'_>, row: RowId, width: u16) -> Option<Line<'static>> {
+fn line(look: &Look<'_>, row: RowId, columns_of_pane: u16) -> Option<Line<'static>> {
     let tx = look.model.transactions.get(&row)?;
     let selected = look.model.list.selected == Some(row);
     let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
-    for (column, _, columns) in columns(width) {
+    for (column, _, columns) in columns(columns_of_pane) {
         let (text, style) = cell(look, tx, column);
         spans.push(Span::styled(aligned(column, &text, columns, look), style));
         spans.push(Span::raw(" "));
     }
-    let line = Line::from(spans);
     if !selected {
-        return Some(line);
+        return Some(Line::from(spans));
     }
-    let used = line.width();
-    let mut line = line;
-    line.push_span(" ".repeat(usize::from(width).saturating_sub(used)));
-    Some(line.patch_style(look.theme.selected()))
+    // One look for the whole row: colours that are reversed one by one hide what is selected.
+    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
+    Some(Line::styled(width::fit(&text, usize::from(columns_of_pane), ""), look.theme.selected()))
 }
 
 fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {

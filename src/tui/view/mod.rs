@@ -40,7 +40,11 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     if let Some(banner) = panes.banner {
         frame.render_widget(header::banner(&look), banner);
     }
-    frame.render_widget(header::filter(&look, panes.filter.width), panes.filter);
+    let below_header = match model.screen {
+        Screen::List => header::filter(&look, panes.filter.width),
+        Screen::Detail { .. } => detail::position(&look, &panes),
+    };
+    frame.render_widget(below_header, panes.filter);
     if let Some(pane) = panes.list {
         list::draw(&look, &panes, pane, frame);
     }

@@ -47,14 +47,16 @@ fn alerts(look: &Look<'_>) -> Line<'static> {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
         spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
     }
-    match look.model.most_urgent() {
-        Some((alert, tx)) => {
+    let of_profile = look.model.profile_alerts.first().map(|alert| alert.rule);
+    match (of_profile, look.model.most_urgent()) {
+        (Some(rule), None) => spans.push(Span::styled(rule.name(), look.theme.severity(rule.severity()))),
+        (_, Some((alert, tx))) => {
             let hash = tx.told.transaction_id.short(look.theme.ellipsis);
             let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
             let what = format!("{} {hash}{ticket} {}", alert.rule, alert.message);
             spans.push(Span::styled(what, look.theme.severity(alert.rule.severity())));
         }
-        None => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
+        (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
     }
     Line::from(spans)
 }
@@ -62,7 +64,7 @@ fn alerts(look: &Look<'_>) -> Line<'static> {
 fn budget(look: &Look<'_>) -> Line<'static> {
     let now = look.now.wall;
     let mut spans = vec![label(look, "BUDGET")];
-    if let Some(report) = look.model.live_poller(now) {
+    if let Some(report) = look.model.live_poller(now).filter(|report| report.health != "waiting") {
         spans.push(Span::raw(format!("{:.1} of {} requests/s ", report.used, report.rps)));
         let share = if report.rps > 0.0 { (report.used / report.rps).clamp(0.0, 1.0) } else { 0.0 };
         let full = (share * 10.0).round() as usize;
@@ -71,7 +73,7 @@ fn budget(look: &Look<'_>) -> Line<'static> {
         spans.push(Span::styled(format!("  429s {}", report.throttled), style));
         spans.push(Span::raw(format!("  {} polled", report.unsettled)));
     } else {
-        spans.push(Span::styled("not spent: nobody polls", look.theme.warning()));
+        spans.push(Span::styled("not spent here", look.theme.warning()));
     }
     let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::long);
     spans.push(Span::raw(format!("  oldest answer {oldest}")));
@@ -82,10 +84,12 @@ fn poller(look: &Look<'_>) -> Line<'static> {
     let now = look.now.wall;
     let setting = &look.model.setting;
     let text = match look.model.live_poller(now) {
-        None if setting.polls => {
-            "waiting: another hoptop may hold this ID's budget; it takes over when that one ends".to_owned()
-        }
+        None if setting.polls => "starting".to_owned(),
         None => "off: start hoptop without --no-poll to poll".to_owned(),
+        Some(report) if report.health == "waiting" => {
+            "waiting: another hoptop spends this ID's budget, on another store; it takes over when that one ends"
+                .to_owned()
+        }
         Some(report) => {
             let resting = report.resting_until.filter(|until| *until > now);
             let rest = resting
