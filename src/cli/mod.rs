@@ -47,8 +47,7 @@ pub fn main() -> Exit {
         Ok(exit) => exit,
         Err(report) if is_closed_pipe(&report) => Exit::Fine,
         Err(report) => {
-            let chain: Vec<String> = report.chain().map(|cause| text::clean(&cause.to_string())).collect();
-            complain(&chain.join(": "));
+            complain(&sentence(&report));
             if let Some(path) = crash::report() {
                 complain(&format!("that is a fault of hoptop; the report is in {}", path.display()));
             }
@@ -106,6 +105,15 @@ fn polling(settings: &Settings) -> Result<session::Polling> {
         complain(&format!("warning: {}", text::clean(warning)));
     }
     session::Polling::new(&polling.base_url, polling.id, polling.rps)
+}
+
+/// An error and its causes in one line. Some errors tell their cause themselves; it isn't said twice.
+fn sentence(report: &Report) -> String {
+    report.chain().map(|cause| text::clean(&cause.to_string())).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        told if told.contains(&cause) => told.to_owned(),
+        told => format!("{told}: {cause}"),
+    })
 }
 
 /// One line on standard error. If that is closed there is nobody to tell.

@@ -256,10 +256,12 @@ impl<'a> Watching<'a> {
         }
         let exit = exit.unwrap_or_else(|| self.verdict(now.wall));
         if exit == Exit::Unauthorized {
-            complain(&format!("the service refused the integrator ID; {}", advice::profile_action(Rule::Unauthorized)));
+            complain(
+                "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
+            );
         }
         if exit == Exit::Unreachable {
-            complain(&format!("no answer came; {}", advice::profile_action(Rule::Unreachable)));
+            complain("no answer came; check the base URL, the network and the service");
         }
         Ok(exit)
     }

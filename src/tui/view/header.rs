@@ -28,6 +28,10 @@ pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
     for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
         let (long, short) = tab.titles();
         let title = format!("{} {} {count}", index + 1, if wide { long } else { short });
+        // Where not all of them have room, the one that is open is what matters.
+        if tab != list.tab && width < 72 {
+            continue;
+        }
         match tab == list.tab {
             true => spans.push(Span::styled(format!("[{title}]"), look.theme.selected())),
             false => spans.push(Span::raw(format!(" {title} "))),

@@ -7,7 +7,7 @@ use ratatui::{
 
 use super::Look;
 use crate::{
-    domain::{alert::Severity, glance, span, width},
+    domain::{advice, alert::Severity, glance, span, width},
     tui::{
         command::{self, Context},
         model::{Overlay, Screen, Tone},
@@ -53,7 +53,8 @@ fn alerts(look: &Look<'_>) -> Line<'static> {
         (_, Some((alert, tx))) => {
             let hash = tx.told.transaction_id.short(look.theme.ellipsis);
             let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
-            let what = format!("{} {hash}{ticket} {}", alert.rule, alert.message);
+            let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+            let what = format!("{hash}{ticket}  {}", advice.verdict);
             spans.push(Span::styled(what, look.theme.severity(alert.rule.severity())));
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
