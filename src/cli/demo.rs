@@ -77,11 +77,14 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     super::runtime()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
-        tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
+        let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, state_dir: None };
         let poller = Running::start(polling, store.clone(), clock.clone(), place);
         let theme = Theme::new(color, flags.ascii);
-        dashboard::show(Parts { store, clock, setting, theme }, Some(poller)).await
+        tokio::select! {
+            exit = dashboard::show(Parts { store, clock, setting, theme }, Some(poller)) => exit,
+            ended = serving => bail!("the simulated service ended: {ended:?}"),
+        }
     })
 }

@@ -1,7 +1,7 @@
 //! What the commands that poll share: the poller as a task that can be stopped, and the log.
 
 use std::{
-    fs::{DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io,
     path::Path,
     sync::Arc,
@@ -92,7 +92,12 @@ pub struct Place<'a> {
 
 /// Writes the log into the state folder from now on.
 pub fn start_log(state_dir: &Path) -> Result<()> {
+    /// A longer log starts anew; the one before it is kept.
+    const LONGEST: u64 = 4 << 20;
     let path = state_dir.join("hoptop.log");
+    if fs::metadata(&path).is_ok_and(|log| log.len() > LONGEST) {
+        fs::rename(&path, state_dir.join("hoptop.log.1")).wrap_err("the old log can't be put aside")?;
+    }
     let mut options = OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
