@@ -104,7 +104,7 @@ impl Session {
 #[test]
 fn the_demonstration_opens_a_transaction_and_quits() {
     let mut session = Session::demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT", "OVERDUE", "requests/s"]);
+    session.wait_for(&["hoptop DEMO", "VERDICT", "OVERDUE", " rps "]);
     session.press("\r");
     session.wait_for(&["SOURCE", "DESTINATION", "SAY", "DO", "Esc back"]);
     session.press("q");

@@ -5,6 +5,8 @@
 
 pub mod command;
 pub mod effect;
+#[cfg(test)]
+mod fixtures;
 pub mod keymap;
 pub mod model;
 pub mod run;

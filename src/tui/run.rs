@@ -103,6 +103,8 @@ struct Dashboard {
     sender: mpsc::UnboundedSender<Msg>,
     /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
     reading: bool,
+    /// Whether the last reading failed: the next second tries again.
+    read_again: bool,
     dirty: bool,
     redraw: bool,
     quit: bool,
@@ -124,6 +126,7 @@ impl Dashboard {
             messages,
             sender,
             reading: false,
+            read_again: false,
             dirty: true,
             redraw: false,
             quit: false,
@@ -154,6 +157,9 @@ impl Dashboard {
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
             self.take(Msg::Tick);
+            if std::mem::take(&mut self.read_again) {
+                self.read_news();
+            }
         }
     }
 
@@ -170,8 +176,8 @@ impl Dashboard {
     }
 
     fn take(&mut self, message: Msg) {
-        if matches!(message, Msg::News(..)) {
-            self.reading = false;
+        if matches!(message, Msg::News(..) | Msg::NotRead(_)) {
+            (self.reading, self.read_again) = (false, matches!(message, Msg::NotRead(_)));
         }
         self.dirty = true;
         for effect in update(&mut self.model, message, self.clock.now()) {
@@ -226,7 +232,7 @@ impl Dashboard {
             let poller = follower.read(|reader| reader.poller(&profile));
             match news.and_then(|news| Ok((news, poller?))) {
                 Ok((news, poller)) => Msg::News(Box::new(news), poller),
-                Err(error) => Msg::Fault(error.to_string()),
+                Err(error) => Msg::NotRead(error.to_string()),
             }
         });
     }

@@ -111,11 +111,15 @@ impl List {
         self.rows.iter().position(|row| *row == selected)
     }
 
-    /// Takes what is typed as the filter, if it can be read; otherwise what is wrong is kept beside the filter before it.
-    pub fn set_filter(&mut self, text: &str) {
+    /// Takes what is typed as the filter, if it can be read; otherwise the filter before it holds, and what is wrong is kept
+    /// beside it.
+    pub fn set_filter(&mut self, text: &str, before: &str) {
         match Filter::parse(text) {
             Ok(filter) => (self.filter, self.filter_error) = (filter, None),
-            Err(error) => self.filter_error = Some(error),
+            Err(error) => {
+                self.filter = Filter::parse(before).unwrap_or_else(|_| Filter::everything());
+                self.filter_error = Some(error);
+            }
         }
         self.filter_text = text.to_owned();
     }
@@ -252,11 +256,11 @@ mod tests {
     #[test]
     fn a_filter_that_cannot_be_read_leaves_the_one_before() {
         let mut list = List::default();
-        list.set_filter("is:nonsense");
+        list.set_filter("is:nonsense", "");
         assert!(list.filter_error.is_some());
         list.arrange(&transactions(1..=3), &HashMap::new(), at());
         assert_eq!((list.rows.len(), list.hidden), (3, 0));
-        list.set_filter("quote-none");
+        list.set_filter("quote-none", "");
         list.arrange(&transactions(1..=3), &HashMap::new(), at());
         assert_eq!((list.rows.len(), list.hidden), (0, 3));
     }

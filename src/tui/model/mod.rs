@@ -52,6 +52,8 @@ pub enum Overlay {
         input: Input,
         /// What held before.
         before: String,
+        /// What was selected before: selected again whenever it is shown.
+        selected: Option<RowId>,
     },
     /// Adding or finding.
     Add(AddForm),

@@ -79,7 +79,7 @@ fn submit(model: &mut Model, now: Now) -> Vec<Effect> {
 fn reveal(model: &mut Model, row: RowId, now: Now) {
     if !model.list.rows.contains(&row) {
         model.list.tab = Tab::All;
-        model.list.set_filter("");
+        model.list.set_filter("", "");
     }
     model.list.wanted = Some(row);
     model.arrange(now.wall);

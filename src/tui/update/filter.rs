@@ -12,24 +12,32 @@ use crate::{
 
 pub(super) fn open(model: &mut Model) {
     let before = model.list.filter_text.clone();
-    model.overlay = Overlay::Filter { input: Input::new(before.clone()), before };
+    model.overlay = Overlay::Filter { input: Input::new(before.clone()), before, selected: model.list.selected };
 }
 
 pub(super) fn set(model: &mut Model, text: &str, now: Now) {
-    model.list.set_filter(text);
+    match &model.overlay {
+        Overlay::Filter { selected, before, .. } => {
+            model.list.set_filter(text, before);
+            model.list.wanted = *selected;
+        }
+        _ => model.list.set_filter(text, ""),
+    }
     model.arrange(now.wall);
 }
 
 pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Overlay::Filter { input, before } = &mut model.overlay else { return Vec::new() };
+    let Overlay::Filter { input, before, .. } = &mut model.overlay else { return Vec::new() };
     match key.code {
         KeyCode::Esc => {
             let before = std::mem::take(before);
-            model.overlay = Overlay::None;
             set(model, &before, now);
+            (model.overlay, model.list.wanted) = (Overlay::None, None);
         }
         // A filter that can't be read stays open, with what is wrong beside it.
-        KeyCode::Enter if model.list.filter_error.is_none() => model.overlay = Overlay::None,
+        KeyCode::Enter if model.list.filter_error.is_none() => {
+            (model.overlay, model.list.wanted) = (Overlay::None, None);
+        }
         KeyCode::Enter => {}
         _ => {
             if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
@@ -43,7 +51,9 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 
 pub(super) fn on_paste(model: &mut Model, pasted: &str, now: Now) -> Vec<Effect> {
     let Overlay::Filter { input, .. } = &mut model.overlay else { return Vec::new() };
-    let text = format!("{}{}", input.value(), text::clean(pasted));
+    // The blank that sets it apart from what stands there already would be trimmed.
+    let gap = if pasted.starts_with(char::is_whitespace) && !input.value().is_empty() { " " } else { "" };
+    let text = format!("{}{gap}{}", input.value(), text::clean(pasted));
     *input = Input::new(text.clone());
     set(model, &text, now);
     Vec::new()

@@ -31,6 +31,8 @@ pub enum Msg {
     Resize(u16, u16),
     /// The store changed.
     News(Box<News>, Option<PollerReport>),
+    /// The store could not be read; it will be tried again.
+    NotRead(String),
     /// A history was read.
     History(RowId, History),
     /// An import ended.
@@ -60,7 +62,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
-        Msg::Fault(text) => {
+        Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
         }
@@ -160,13 +162,19 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
 }
 
 fn show_tab(model: &mut Model, tab: Tab, now: Now) {
+    let before = model.list.selected;
     model.list.tab = tab;
-    model.list.chosen = false;
+    model.list.top = 0;
     model.arrange(now.wall);
+    if model.list.selected != before {
+        // The view doesn't show what was chosen: it begins with its most urgent one.
+        model.list.chosen = false;
+        model.arrange(now.wall);
+    }
 }
 
 fn half_page(model: &Model) -> isize {
-    isize::from(u8::try_from(model.list.height / 2).unwrap_or(u8::MAX)).max(1)
+    isize::from(u8::try_from(view::page(model) / 2).unwrap_or(u8::MAX)).max(1)
 }
 
 /// Moves in whatever has the focus: the help, the detail's lines, or the list.
@@ -203,3 +211,6 @@ fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     vec![Effect::PollNow(row)]
 }
+
+#[cfg(test)]
+mod tests;

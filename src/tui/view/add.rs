@@ -41,7 +41,7 @@ const GUIDE: [&str; 5] = [
     "Known ones are found by a hash, a part of one, or an explorer's URL.",
     "To track a new one the service needs four values:",
     "  transactionId,fromChainId,toChainId,quoteId",
-    "  for example 0x9f3c...e21b,42161,8453,5f2a90   (source hash; chain IDs, not names)",
+    "  for example 0x9f3c...e21b,42161,8453,5f2a90   (chain IDs, not names)",
     "Rows of CSV and JSON objects work too, also many at once.",
 ];
 
@@ -80,7 +80,7 @@ fn result(look: &Look<'_>, found: &Found, columns: usize) -> Line<'static> {
             ("known", look.theme.good(), hash.short(look.theme.ellipsis), "Enter opens it".into())
         }
         (Pasted::Hash { hash, missing, .. }, None) => {
-            let what = format!("not tracked; it lacks {}", missing.join(", "));
+            let what = format!("not tracked; lacks {}", missing.join(", "));
             ("needs more", look.theme.warning(), hash.short(look.theme.ellipsis), what)
         }
         (Pasted::Nothing { line, reason }, _) => {

@@ -83,13 +83,29 @@ pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
     let Some(tx) = look.model.selected() else { return vec![rule] };
     let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    // A column free on either side, as in the detail.
+    let text_columns = columns.saturating_sub(2);
+    let room = usize::from(pane.height).saturating_sub(2);
+    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, look.theme.label());
+    let act = labelled("DO", &advice.act, text_columns, look.theme.label());
+    let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(look, tx, &advice)];
-    let style = look.theme.label();
-    for (label, text) in [("SAY", advice.say.as_deref().unwrap_or("(nothing)")), ("DO", &advice.act)] {
-        lines.extend(labelled(label, text, columns.saturating_sub(2), style).into_iter().take(2));
-    }
+    lines.extend(first(look, say, room.saturating_sub(rows_for_act), text_columns));
+    lines.extend(first(look, act, rows_for_act, text_columns));
     for line in lines.iter_mut().skip(1) {
         line.spans.insert(0, Span::raw(" "));
+    }
+    lines
+}
+
+/// The first so many lines, marked as cut if there are more.
+fn first(look: &Look<'_>, mut lines: Vec<Line<'static>>, rows: usize, columns: usize) -> Vec<Line<'static>> {
+    if lines.len() > rows {
+        lines.truncate(rows);
+        if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
+            let room = columns.saturating_sub(LABEL + width::of(look.theme.ellipsis));
+            span.content = format!("{}{}", width::cut(&span.content, room, ""), look.theme.ellipsis).into();
+        }
     }
     lines
 }

@@ -20,11 +20,13 @@ pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
     let mut spans = vec![Span::styled(" hoptop ", look.theme.label())];
     if let Some(id) = &look.model.setting.shown_id {
+        let id = id.replace('…', look.theme.ellipsis);
         spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, look.theme.dim()));
     }
     spans.push(health(look));
     spans.push(Span::raw(" "));
     let list = &look.model.list;
+    let narrow = width < 70;
     for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
         let (long, short) = tab.titles();
         let title = format!("{} {} {count}", index + 1, if wide { long } else { short });
@@ -33,6 +35,8 @@ pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
             continue;
         }
         match tab == list.tab {
+            // Where there is no room for all of them, the one that is shown.
+            false if narrow => {}
             true => spans.push(Span::styled(format!("[{title}]"), look.theme.selected())),
             false => spans.push(Span::raw(format!(" {title} "))),
         }
@@ -59,11 +63,12 @@ fn health(look: &Look<'_>) -> Span<'static> {
 }
 
 /// The gravest thing that stands in the way of everything, and what to do.
-pub(super) fn banner(look: &Look<'_>) -> Line<'static> {
+pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
     let Some(alert) = look.model.profile_alerts.first() else { return Line::default() };
+    // What to do comes first: on a narrow screen the end is cut off.
     let text =
-        format!(" {}: {}; {} ", alert.rule.name().to_uppercase(), alert.message, advice::profile_action(alert.rule));
-    Line::styled(text, look.theme.banner())
+        format!(" {}: {} ({}) ", alert.rule.name().to_uppercase(), advice::profile_action(alert.rule), alert.message);
+    Line::styled(width::cut(&text, usize::from(width), look.theme.ellipsis), look.theme.banner())
 }
 
 pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
@@ -74,7 +79,9 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         Some(error) => {
             let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
             spans.extend([Span::raw(before), Span::styled(wrong, look.theme.wrong()), Span::raw(after)]);
-            spans.push(Span::styled(format!("   {}", error.message), look.theme.warning()));
+            let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+            let message = width::cut(&error.message, usize::from(width).saturating_sub(used + 3), look.theme.ellipsis);
+            spans.push(Span::styled(format!("   {message}"), look.theme.warning()));
         }
         None if list.filter_text.is_empty() && !typing => {
             spans.push(Span::styled(

@@ -42,8 +42,8 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     }
     lines.push(Line::styled("SYMBOLS", look.theme.label()));
     let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
-    lines.extend(paragraph(&statuses.join("   "), columns));
-    lines.extend(paragraph("!! act now   ! look   i for information", columns));
+    lines.extend(paragraph(&statuses.join(", "), columns));
+    lines.extend(paragraph("!! act now, ! look, i for information", columns));
     lines.push(Line::default());
     lines.push(Line::styled("FILTER", look.theme.label()));
     lines.extend(paragraph(
@@ -61,7 +61,7 @@ const FILTERS: [&str; 5] = [
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
     "age>30m due<5m checked>2m",
     "\"exact text\"  /regex/",
-    "sort:sev,due   (also age, status, checked, changed, route, ticket, hash; - reverses)",
+    "sort:sev,due   or age,status,checked,changed,route,ticket,hash; - reverses",
 ];
 
 fn paragraph(text: &str, columns: usize) -> Vec<Line<'static>> {

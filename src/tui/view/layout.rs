@@ -10,6 +10,8 @@ use crate::tui::model::{Model, Screen};
 const SPLIT_WIDTH: u16 = 100;
 /// Below so many rows everything but the list gives way.
 const LOW: u16 = 14;
+/// From so many rows on there is room for all of what to say and what to do below the list.
+const HIGH: u16 = 22;
 
 /// The panes of one screen; those that aren't there are `None` or empty.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +31,18 @@ pub(super) struct Panes {
 }
 
 pub(super) fn panes(model: &Model, area: Rect) -> Panes {
+    panes_of(model.screen, model, area)
+}
+
+/// The same as if `screen` filled the terminal.
+pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let low = area.height < LOW;
     let split = area.width >= SPLIT_WIDTH && !low;
+    let preview = match area.height {
+        ..LOW => 0,
+        LOW..HIGH => 5,
+        HIGH.. => 7,
+    };
     let banner = u16::from(!model.profile_alerts.is_empty());
     let status = match (low, split) {
         (true, _) => 1,
@@ -45,7 +57,7 @@ pub(super) fn panes(model: &Model, area: Rect) -> Panes {
         Constraint::Length(status),
     ])
     .areas(area);
-    let (list, detail, preview) = match (model.screen, split) {
+    let (list, detail, preview) = match (screen, split) {
         (Screen::Detail { .. }, _) => (None, Some(body), None),
         (Screen::List, true) => {
             let [list, detail] =
@@ -53,8 +65,7 @@ pub(super) fn panes(model: &Model, area: Rect) -> Panes {
             (Some(list), Some(detail), None)
         }
         (Screen::List, false) => {
-            let [list, preview] =
-                Layout::vertical([Constraint::Fill(1), Constraint::Length(if low { 0 } else { 6 })]).areas(body);
+            let [list, preview] = Layout::vertical([Constraint::Fill(1), Constraint::Length(preview)]).areas(body);
             (Some(list), None, Some(preview).filter(|pane| pane.height > 0))
         }
     };

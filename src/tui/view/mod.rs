@@ -38,7 +38,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let panes = layout::panes(model, area);
     frame.render_widget(header::line(&look, panes.header.width), panes.header);
     if let Some(banner) = panes.banner {
-        frame.render_widget(header::banner(&look), banner);
+        frame.render_widget(header::banner(&look, banner.width), banner);
     }
     let below_header = match model.screen {
         Screen::List => header::filter(&look, panes.filter.width),
@@ -80,11 +80,24 @@ struct Look<'a> {
     now: Now,
 }
 
-/// Rows that the list has room for.
+/// Rows that the list has room for, on the screen or behind the detail.
 pub fn list_height(model: &Model) -> usize {
     let (width, height) = model.size;
+    let area = ratatui::layout::Rect::new(0, 0, width, height);
+    list::rows_in(&layout::panes_of(Screen::List, model, area))
+}
+
+/// Rows of whatever scrolls now: the help, the detail, or the list.
+pub fn page(model: &Model) -> usize {
+    let (width, height) = model.size;
     let panes = layout::panes(model, ratatui::layout::Rect::new(0, 0, width, height));
-    list::rows_in(&panes)
+    let bordered = matches!(model.overlay, Overlay::Help { .. }) || panes.split;
+    match (&model.overlay, model.screen) {
+        (Overlay::Help { .. }, _) | (_, Screen::Detail { .. }) => {
+            usize::from(panes.body.height).saturating_sub(if bordered { 2 } else { 0 })
+        }
+        (_, Screen::List) => list::rows_in(&panes),
+    }
 }
 
 /// How far the help, or else the detail, can be scrolled down.
@@ -99,3 +112,6 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
         (_, Screen::List) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

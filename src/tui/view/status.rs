@@ -16,6 +16,7 @@ use crate::{
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let keys = keys(look);
+    let columns = usize::from(pane.width);
     let notice = look.model.notice.as_ref().map(|notice| {
         let style = match notice.tone {
             Tone::Good => look.theme.good(),
@@ -24,15 +25,15 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         Line::styled(format!(" {}", notice.text), style)
     });
     match pane.height {
-        0 | 1 => vec![notice.unwrap_or_else(|| compact(look, usize::from(pane.width)))],
-        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look)), budget(look), keys],
-        _ => vec![alerts(look), budget(look), notice.unwrap_or_else(|| poller(look)), keys],
+        0 | 1 => vec![notice.unwrap_or_else(|| compact(look, columns))],
+        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look), keys],
+        _ => vec![alerts(look, columns), budget(look), notice.unwrap_or_else(|| poller(look, columns)), keys],
     }
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     let [critical, warning, info] = look.model.alert_counts();
-    let text = format!(" !!{critical} !{warning} i{info}  ? help  / filter  n add  q quit");
+    let text = format!(" !!{critical} !{warning} i{info}  ? help / filter n add q quit");
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
@@ -40,7 +41,7 @@ fn label(look: &Look<'_>, text: &'static str) -> Span<'static> {
     Span::styled(format!(" {text:<7} "), look.theme.label())
 }
 
-fn alerts(look: &Look<'_>) -> Line<'static> {
+fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     let mut spans = vec![label(look, "ALERTS")];
     let severities = [Severity::Critical, Severity::Warning, Severity::Info];
     for (severity, count) in severities.into_iter().zip(look.model.alert_counts()) {
@@ -55,6 +56,8 @@ fn alerts(look: &Look<'_>) -> Line<'static> {
             let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
             let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
             let what = format!("{hash}{ticket}  {}", advice.verdict);
+            let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+            let what = width::cut(&what, columns.saturating_sub(used), look.theme.ellipsis);
             spans.push(Span::styled(what, look.theme.severity(alert.rule.severity())));
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
@@ -66,7 +69,7 @@ fn budget(look: &Look<'_>) -> Line<'static> {
     let now = look.now.wall;
     let mut spans = vec![label(look, "BUDGET")];
     if let Some(report) = look.model.live_poller(now).filter(|report| report.health != "waiting") {
-        spans.push(Span::raw(format!("{:.1} of {} requests/s ", report.used, report.rps)));
+        spans.push(Span::raw(format!("{:.1} of {} rps ", report.used, report.rps)));
         let share = if report.rps > 0.0 { (report.used / report.rps).clamp(0.0, 1.0) } else { 0.0 };
         let full = (share * 10.0).round() as usize;
         spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), look.theme.info()));
@@ -81,7 +84,7 @@ fn budget(look: &Look<'_>) -> Line<'static> {
     Line::from(spans)
 }
 
-fn poller(look: &Look<'_>) -> Line<'static> {
+fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
     let setting = &look.model.setting;
     let text = match look.model.live_poller(now) {
@@ -99,7 +102,9 @@ fn poller(look: &Look<'_>) -> Line<'static> {
             format!("{}{rest}   {} requests   last error {error}", report.health, report.requests)
         }
     };
-    Line::from(vec![label(look, "POLL"), Span::raw(text)])
+    let label = label(look, "POLL");
+    let room = columns.saturating_sub(width::of(&label.content));
+    Line::from(vec![label, Span::raw(width::cut(&text, room, look.theme.ellipsis))])
 }
 
 fn keys(look: &Look<'_>) -> Line<'static> {

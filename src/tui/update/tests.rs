@@ -1,0 +1,449 @@
+//! What keys and messages do to the model, by the command table and beside it.
+
+use chrono::{DateTime, TimeDelta};
+use crossterm::event::{KeyEvent, KeyEventKind};
+
+use super::*;
+use crate::{
+    domain::{
+        alert::Rule,
+        fixtures::{self as tx, says},
+        status::RouterStatus,
+        transaction::{NewTransaction, Transaction},
+    },
+    tui::{
+        command::{COMMANDS, Command},
+        fixtures::{alert, at_work, blank, changed, everything, hear, moment, press, type_in},
+        model::history::HistoryEntry,
+    },
+};
+
+/// An hour into the Unix epoch.
+fn now() -> Now {
+    moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
+}
+
+fn in_status(number: i64, status: RouterStatus) -> Transaction {
+    let mut transaction = tx::transaction(number);
+    transaction.apply(&says(status), now().wall);
+    transaction
+}
+
+/// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
+/// them in the order of their numbers, and 21 is selected where the saved view shows it.
+fn dashboard(tab: &str) -> Model {
+    let status = |number| match number {
+        1..=10 => RouterStatus::Success,
+        11..=20 => RouterStatus::Refund,
+        _ => RouterStatus::Ongoing,
+    };
+    let transactions = (1..=40).map(|number| in_status(number, status(number))).collect();
+    let alerts = [5, 15, 30].map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).to_vec();
+    let mut model = blank((80, 24));
+    model.list.wanted = Some(RowId(21));
+    hear(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
+    press(&mut model, &[tab, "/"], now());
+    update(&mut model, Msg::Paste("sort:hash".into()), now());
+    press(&mut model, &["Enter"], now());
+    model
+}
+
+/// The dashboard where a command applies: with something to scroll, and scrolled down a little.
+fn placed(context: Context, tab: &str) -> Model {
+    let mut model = dashboard(tab);
+    match context {
+        Context::List => {}
+        Context::Detail => {
+            press(&mut model, &["Enter"], now());
+            let entry = HistoryEntry { at: now().wall, text: "answer: ongoing".into() };
+            let history = History { entries: vec![entry; 30], phases: Vec::new() };
+            update(&mut model, Msg::History(RowId(21), history), now());
+            press(&mut model, &["j"; 12], now());
+        }
+        Context::Help => {
+            press(&mut model, &["?"], now());
+            press(&mut model, &["j"; 12], now());
+        }
+    }
+    model
+}
+
+fn place(model: &Model) -> usize {
+    match (&model.overlay, &model.screen) {
+        (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => *scroll,
+        (_, Screen::List) => model.list.position().unwrap(),
+    }
+}
+
+/// Whether the key did what the help says of its command, from the place `before`.
+fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
+    let end = match (&model.overlay, model.screen) {
+        (Overlay::None, Screen::List) => model.list.rows.len() - 1,
+        _ => view::scroll_end(model, now()),
+    };
+    let after = place(model);
+    let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.rows.len() == count;
+    match id {
+        Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
+        Id::Open => model.screen == Screen::Detail { scroll: 0 },
+        Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
+        Id::Clear => model.list.filter_text.is_empty() && model.list.rows.first() == Some(&RowId(30)),
+        Id::Filter => {
+            matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
+        }
+        Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
+        Id::PollNow => effects == [Effect::PollNow(RowId(21))],
+        Id::Down => after == before + 1,
+        Id::Up => after + 1 == before,
+        Id::HalfDown => after > before && after < end,
+        Id::HalfUp => after < before && after > 0,
+        Id::Top => after == 0,
+        Id::Bottom => after == end && end > before,
+        Id::NextAlert => model.list.selected == Some(RowId(30)),
+        Id::PrevAlert => model.list.selected == Some(RowId(15)),
+        Id::Attention => shows(Tab::Attention, 3),
+        Id::Active => shows(Tab::Active, 30),
+        Id::Refunds => shows(Tab::Refunds, 10),
+        Id::Done => shows(Tab::Done, 10),
+        Id::All => shows(Tab::All, 40),
+        Id::Redraw => effects == [Effect::Redraw],
+        Id::Quit | Id::QuitRoot => effects == [Effect::Quit],
+    }
+}
+
+#[test]
+fn every_key_of_every_command_does_what_its_help_says() {
+    for Command { id, name, help, keys, contexts, .. } in COMMANDS {
+        for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
+            let tab = if *id == Id::All { "2" } else { "5" };
+            let mut model = placed(context, tab);
+            let before = place(&model);
+            let effects = press(&mut model, &[key], now());
+            let did = holds(*id, before, &model, &effects);
+            assert!(did, "{key} in {context:?} should {name}: {help}; {before} became {}", place(&model));
+        }
+    }
+}
+
+#[test]
+fn half_a_page_in_the_list_is_half_of_its_rows() {
+    let mut model = dashboard("5");
+    let before = place(&model);
+    press(&mut model, &["PgDn"], now());
+    assert_eq!((model.list.height, place(&model) - before), (11, 5));
+}
+
+#[test]
+fn keys_that_no_command_has_and_released_keys_do_nothing() {
+    let mut model = dashboard("5");
+    assert_eq!(press(&mut model, &["w", "Tab", "^W"], now()), []);
+    let key = keymap::parse("q").unwrap();
+    let release = KeyEvent { kind: KeyEventKind::Release, ..key };
+    assert_eq!(update(&mut model, Msg::Key(release), now()), []);
+    let repeat = KeyEvent { kind: KeyEventKind::Repeat, ..key };
+    assert_eq!(update(&mut model, Msg::Key(repeat), now()), [Effect::Quit]);
+}
+
+#[test]
+fn quitting_is_possible_from_anywhere() {
+    for way in [&[][..], &["Enter"], &["?"], &["/"], &["n"]] {
+        let mut model = dashboard("5");
+        press(&mut model, way, now());
+        assert_eq!(press(&mut model, &["^C"], now()), [Effect::Quit], "after {way:?}");
+    }
+}
+
+#[test]
+fn letters_type_in_text_fields() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " q", now());
+    assert_eq!(model.list.filter_text, "sort:hash q");
+    press(&mut model, &["Esc", "n"], now());
+    type_in(&mut model, "q?", now());
+    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == "q?"));
+}
+
+#[test]
+fn the_tabs_count_what_they_hold() {
+    let model = dashboard("5");
+    assert_eq!(model.list.counts, [3, 30, 10, 10, 40]);
+}
+
+#[test]
+fn what_is_typed_filters_at_once_and_enter_keeps_it() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " status:refund", now());
+    assert_eq!((model.list.rows.len(), model.list.hidden), (10, 30));
+    press(&mut model, &["Enter"], now());
+    assert!(matches!(model.overlay, Overlay::None));
+    assert_eq!((model.list.rows.len(), model.list.filter_text.as_str()), (10, "sort:hash status:refund"));
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.rows.len(), model.list.hidden), (40, 0));
+}
+
+#[test]
+fn esc_brings_back_the_filter_before() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " status:refund", now());
+    press(&mut model, &["Esc"], now());
+    assert!(matches!(model.overlay, Overlay::None));
+    assert_eq!((model.list.rows.len(), model.list.filter_text.as_str()), (40, "sort:hash"));
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_stays_open_until_it_can() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " ", now());
+    update(&mut model, Msg::Paste("is:refunded".into()), now());
+    press(&mut model, &["Enter"], now());
+    assert!(matches!(model.overlay, Overlay::Filter { .. }));
+    let error = model.list.filter_error.as_ref().unwrap();
+    assert_eq!(&model.list.filter_text[error.at.clone()], "refunded");
+    assert_eq!(model.list.rows.len(), 40);
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.list.filter_error, None);
+    assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn a_paste_into_the_filter_is_one_clean_line() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " ", now());
+    update(&mut model, Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
+    assert_eq!((model.list.filter_text.as_str(), model.list.rows.len()), ("sort:hash is:settled", 10));
+}
+
+fn row(number: i64) -> String {
+    format!("0x{number:064x},42161,8453,quote-{number}")
+}
+
+fn imported(effects: &[Effect]) -> &[NewTransaction] {
+    match effects {
+        [Effect::Import(batch)] => batch,
+        other => panic!("no import: {other:?}"),
+    }
+}
+
+#[test]
+fn what_is_typed_into_the_dialog_is_read_and_enter_imports_it() {
+    let mut model = dashboard("5");
+    press(&mut model, &["n"], now());
+    type_in(&mut model, &row(99), now());
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(imported(&effects), [tx::new(99)]);
+    assert!(matches!(model.overlay, Overlay::Add(_)), "it stays until the store has it");
+}
+
+#[test]
+fn the_dialog_takes_pasted_rows_behind_what_was_typed() {
+    let mut model = dashboard("5");
+    press(&mut model, &["n"], now());
+    let (first, second) = (row(98), row(99));
+    let (typed, pasted) = first.split_at(10);
+    type_in(&mut model, typed, now());
+    update(&mut model, Msg::Paste(format!("{pasted}\r\n{second}")), now());
+    press(&mut model, &["9"], now());
+    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    assert_eq!(form.text(), format!("{first}\n{second}9"));
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(imported(&effects).len(), 2);
+}
+
+#[test]
+fn backspace_goes_back_over_the_ends_of_pasted_lines() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Paste("one\ntwo\n".into()), now());
+    update(&mut model, Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
+    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == "one\ntwo"));
+}
+
+#[test]
+fn a_paste_in_list_detail_or_help_opens_the_dialog() {
+    for way in [&[][..], &["Enter"], &["?"]] {
+        let mut model = dashboard("5");
+        press(&mut model, way, now());
+        update(&mut model, Msg::Paste(row(99)), now());
+        let Overlay::Add(form) = &model.overlay else { panic!("after {way:?}: {:?}", model.overlay) };
+        assert_eq!((form.text(), form.found.len()), (row(99), 1));
+    }
+}
+
+#[test]
+fn a_huge_paste_is_bounded() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Paste("é".repeat(1 << 20)), now());
+    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    assert!((1..=128 * 1024).contains(&form.text().len()), "{}", form.text().len());
+}
+
+#[test]
+fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
+    let mut model = dashboard("4");
+    update(&mut model, Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail { scroll: 0 }));
+    assert_eq!(effects, [Effect::LoadHistory(RowId(33))]);
+    assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Paste(format!("0x{:064x}", 99)), now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    let [found] = &form.found[..] else { panic!("{:?}", form.found) };
+    let crate::intake::Pasted::Hash { missing, .. } = &found.pasted else { panic!("{found:?}") };
+    assert_eq!((&missing[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+}
+
+#[test]
+fn esc_leaves_the_dialog_without_an_import() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Paste(row(99)), now());
+    assert_eq!(press(&mut model, &["Esc"], now()), []);
+    assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
+    let mut model = dashboard("4");
+    update(&mut model, Msg::Paste(row(99)), now());
+    let report = ImportReport { added: vec![RowId(99)], updated: Vec::new(), unchanged: Vec::new() };
+    update(&mut model, Msg::Imported(Ok(report)), now());
+    assert!(matches!(model.overlay, Overlay::None));
+    assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 known already");
+    let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
+    assert_eq!((model.list.selected, effects.first()), (Some(RowId(99)), Some(&Effect::LoadHistory(RowId(99)))));
+}
+
+#[test]
+fn a_failed_import_keeps_the_dialog_and_says_why() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Paste(row(99)), now());
+    update(&mut model, Msg::Imported(Err("the disk is full".into())), now());
+    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == row(99)));
+    let notice = model.notice.as_ref().unwrap();
+    assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", Tone::Bad));
+}
+
+fn on_screen(model: &Model) -> usize {
+    model.list.position().unwrap() - model.list.top
+}
+
+#[test]
+fn news_leave_the_selection_on_its_transaction_and_its_screen_row() {
+    let mut model = dashboard("2");
+    let (before, top) = (on_screen(&model), model.list.top);
+    let back_on_its_way = (1..=3).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
+    let effects = hear(&mut model, changed(back_on_its_way), None, now());
+    assert_eq!((model.list.selected, on_screen(&model)), (Some(RowId(21)), before));
+    assert_eq!((model.list.top, effects), (top + 3, Vec::new()));
+}
+
+#[test]
+fn news_of_the_selected_transaction_read_its_history_again() {
+    let mut model = dashboard("5");
+    let effects = hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    assert_eq!(effects, [Effect::LoadHistory(RowId(21))]);
+}
+
+#[test]
+fn another_selection_drops_the_history_and_reads_its_own() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::History(RowId(21), History::default()), now());
+    assert_eq!(press(&mut model, &["j"], now()), [Effect::LoadHistory(RowId(22))]);
+    assert_eq!(model.history, None);
+}
+
+#[test]
+fn the_first_reading_selects_the_most_urgent_one() {
+    let mut model = blank((80, 24));
+    let alerts = vec![alert(Rule::Overdue, Some(RowId(2)), "")];
+    let transactions = (1..=3).map(tx::transaction).collect();
+    let effects = hear(&mut model, everything(transactions, alerts), None, now());
+    assert_eq!((model.list.selected, effects), (Some(RowId(2)), vec![Effect::LoadHistory(RowId(2))]));
+}
+
+#[test]
+fn a_notice_goes_after_its_time_and_not_before() {
+    let mut model = dashboard("5");
+    press(&mut model, &["r"], now());
+    let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
+    update(&mut model, Msg::Tick, later(7));
+    assert_eq!(model.notice.as_ref().unwrap().tone, Tone::Good);
+    update(&mut model, Msg::Tick, later(8));
+    assert_eq!(model.notice, None);
+}
+
+#[test]
+fn poll_now_without_a_poller_says_so() {
+    for silent_since in [None, Some(16), Some(3_600)] {
+        let mut model = dashboard("5");
+        let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
+        hear(&mut model, changed(Vec::new()), report, now());
+        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(RowId(21))]);
+        let notice = model.notice.as_ref().unwrap();
+        assert_eq!(notice.tone, Tone::Bad);
+        assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);
+    }
+}
+
+#[test]
+fn with_nothing_tracked_no_command_does_harm() {
+    for key in COMMANDS.iter().flat_map(|command| command.keys) {
+        let mut model = blank((80, 24));
+        hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+        press(&mut model, &[key], now());
+        assert_eq!((model.screen, model.list.selected), (Screen::List, None), "{key}");
+    }
+}
+
+#[test]
+fn a_fault_is_said() {
+    let mut model = dashboard("5");
+    update(&mut model, Msg::Fault("the store is gone".into()), now());
+    assert_eq!(model.notice.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
+}
+
+#[test]
+fn a_smaller_window_keeps_the_selection_in_sight() {
+    let mut model = dashboard("5");
+    for size in [(80, 24), (40, 9), (20, 3), (0, 0), (200, 60)] {
+        update(&mut model, Msg::Resize(size.0, size.1), now());
+        assert_eq!(model.list.selected, Some(RowId(21)));
+        assert!(on_screen(&model) < model.list.height.max(1), "{size:?}");
+    }
+}
+
+#[test]
+fn half_a_page_in_the_detail_is_half_of_its_lines() {
+    let mut model = placed(Context::Detail, "5");
+    let before = place(&model);
+    press(&mut model, &["PgDn"], now());
+    assert!(place(&model) - before >= 8, "{before} became {}", place(&model));
+}
+
+#[test]
+fn news_behind_the_detail_leave_the_selection_on_its_screen_row() {
+    let mut model = dashboard("5");
+    let before = on_screen(&model);
+    press(&mut model, &["Enter"], now());
+    hear(&mut model, changed(vec![in_status(40, RouterStatus::Success)]), None, now());
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.selected, on_screen(&model)), (Some(RowId(21)), before));
+}
+
+#[test]
+fn a_filter_that_is_undone_leaves_the_selection() {
+    let mut model = dashboard("5");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, " is:settled", now());
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.list.selected, Some(RowId(21)));
+}

@@ -1,0 +1,481 @@
+//! Screens as they are drawn: a fixed world at the sizes that people have, and every size for no panic.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use ratatui::{
+    Terminal,
+    backend::TestBackend,
+    buffer::{Buffer, Cell},
+    style::{Color, Modifier},
+};
+
+use super::*;
+use crate::{
+    domain::{
+        alert::{Alert, Rule, Severity},
+        change::{Change, What},
+        fixtures as tx,
+        ids::{ChainId, RowId, TxHash},
+        observation::{Failure, Outcome},
+        record::{ChainSide, StatusRecord, Step},
+        status::RouterStatus,
+        text::clean,
+        transaction::Transaction,
+    },
+    store::{HistoryLine, StoredObservation},
+    tui::{
+        fixtures::{alert, at_work, blank, everything, hear, moment, press, type_in},
+        model::history::History,
+        update::{Msg, update},
+    },
+};
+
+/// 14:26:07 of the storyboard.
+fn now() -> Now {
+    moment(DateTime::from_timestamp(1_795_184_767, 0).unwrap())
+}
+
+fn ago(minutes: i64, seconds: i64) -> DateTime<Utc> {
+    now().wall - TimeDelta::minutes(minutes) - TimeDelta::seconds(seconds)
+}
+
+/// A transaction with a hash, from chain to chain, submitted so many minutes ago.
+fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transaction {
+    let mut sent = tx::transaction(number);
+    let middle = "0".repeat(64 - hash.len());
+    let (head, tail) = hash.split_at(5);
+    sent.told.transaction_id = TxHash::new(format!("0x{head}{middle}{tail}"));
+    (sent.told.from_chain, sent.told.to_chain) = (ChainId::new(from), ChainId::new(to));
+    sent.told.submitted_at = Some(ago(minutes, 0));
+    sent.first_seen_at = ago(minutes, 0);
+    sent
+}
+
+fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64, seconds: i64) -> Transaction {
+    sent.apply(&tx::says(status), ago(minutes, seconds));
+    sent
+}
+
+/// Overdue, with all that a record can say.
+fn overdue() -> Transaction {
+    let mut sent = sent(1, "9f3c41b7e21b", ["42161", "8453"], 38);
+    sent.told.estimate = Some(Duration::from_secs(15 * 60));
+    sent.told.ticket = Some("SUP-4412".into());
+    sent.told.request_id = Some("9c1e-77".into());
+    sent.labels = vec!["batch-17".into(), "vip".into()];
+    sent.notes = vec!["user asked, told to wait until 14:18".into()];
+    sent.apply(&tx::answer(Outcome::NotFound(Some("Transaction not found".into()))), ago(38, 0));
+    let side = |chain: &str, name: &str| ChainSide {
+        chain_id: Some(ChainId::new(chain)),
+        chain_name: Some(name.into()),
+        ..ChainSide::default()
+    };
+    let hash = sent.told.transaction_id.clone();
+    let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| Step {
+        chain_id: Some(ChainId::new(chain)),
+        transaction_id: hash,
+        status: Some(status.into()),
+        action: Some(action.into()),
+    };
+    let record = StatusRecord {
+        bridge_status: Some("source_gateway_called".into()),
+        is_gmp: Some(true),
+        bridge_url: Some("https://bridge-explorer.example/gmp/0x9f3c41".into()),
+        from: ChainSide {
+            transaction_id: Some(hash.clone()),
+            block_number: Some(251_884_012),
+            url: Some("https://explorer.example/tx/0x9f3c41".into()),
+            ..side("42161", "Arbitrum")
+        },
+        to: side("8453", "Base"),
+        steps: vec![
+            step("42161", "send", Some(hash.clone()), "success"),
+            step("42161", "call", Some(hash), "success"),
+            step("8453", "call", None, "ongoing"),
+        ],
+        time_spent: [("total".to_owned(), 2_281.into())].into(),
+        ..StatusRecord::bare(RouterStatus::Ongoing)
+    };
+    sent.apply(&tx::answer(Outcome::Record(Box::new(record.clone()))), ago(37, 51));
+    sent.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 12));
+    sent
+}
+
+/// Every status, one that isn't documented, one never asked about, one parked.
+fn transactions() -> Vec<Transaction> {
+    use RouterStatus::*;
+    let with_ticket = |mut sent: Transaction, ticket: &str| {
+        sent.told.ticket = Some(ticket.into());
+        sent
+    };
+    let not_found = sent(4, "7be1055c0a4", ["solana-mainnet-beta", "42161"], 6);
+    let mut labelled = answered(sent(7, "1f00aaaa12", ["42161", "8453"], 3), Ongoing, 0, 44);
+    labelled.labels = vec!["batch-17".into()];
+    let mut parked = sent(11, "5a5a017c3ff", ["137", "56"], 2);
+    parked.apply(&tx::fails(Failure::Rejected("quoteId is missing".into())), ago(1, 30));
+    vec![
+        overdue(),
+        with_ticket(answered(sent(2, "41aa090fe11", ["1", "137"], 12), PartialSuccess, 11, 0), "SUP-4409"),
+        answered(sent(3, "c00d01a2b33", ["8453", "1"], 9), NeedsGas, 6, 22),
+        with_ticket(answered(not_found, NotFound, 0, 4), "SUP-4415"),
+        with_ticket(answered(sent(5, "0d9e07f11cc", ["10", "42161"], 21), Refund, 16, 51), "SUP-4401"),
+        answered(sent(6, "88f2003ad00", ["42161", "10"], 4), Refund, 0, 18),
+        labelled,
+        answered(sent(8, "2c9b0d0e4ab", ["42161", "8453"], 8), Unknown("settling".into()), 0, 31),
+        sent(9, "e3d104b9f77", ["42161", "8453"], 0),
+        answered(sent(10, "7a7a0beef01", ["8453", "10"], 65), Success, 60, 0),
+        parked,
+    ]
+}
+
+fn alerts() -> Vec<Alert> {
+    let of = |row, rule, message: &str| alert(rule, Some(RowId(row)), message);
+    vec![
+        of(1, Rule::Overdue, "past its limit of 30m = 2 x est. 15m"),
+        of(2, Rule::PartialSuccess, "the destination transaction reverted"),
+        of(3, Rule::NeedsGas, "execution is paused on the destination chain"),
+        of(4, Rule::NotFoundLong, "no on-chain record yet"),
+        of(5, Rule::RefundSlow, "funds return on the source chain"),
+        of(5, Rule::Refund, "funds return on the source chain"),
+        of(6, Rule::Refund, "funds return on the source chain"),
+        of(8, Rule::Regressed, "the service says `settling`, which isn't documented"),
+        of(11, Rule::Rejected, "the service rejected the request: quoteId is missing"),
+    ]
+}
+
+/// The fixed world on a screen of this size.
+fn dashboard(size: (u16, u16)) -> Model {
+    let mut model = blank(size);
+    hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
+    model
+}
+
+/// What the store keeps of the overdue one.
+fn history() -> History {
+    let change = |at, what| {
+        HistoryLine::Change(Change { seq: 1, at, profile: "default".into(), transaction: Some(RowId(1)), what })
+    };
+    let answer = |first_at, last_at, times, summary: &str, http_status| {
+        let latency = Duration::from_millis(212);
+        let summary = summary.to_owned();
+        let http_status = Some(http_status);
+        let body = None;
+        HistoryLine::Observation(StoredObservation { first_at, last_at, times, summary, http_status, latency, body })
+    };
+    let severity = Severity::Critical;
+    let lines = [
+        change(ago(38, 0), What::Imported),
+        answer(ago(38, 0), ago(38, 0), 1, "not found", 404),
+        change(ago(38, 0), What::StatusChanged { previous: None }),
+        answer(ago(37, 51), ago(0, 12), 460, "ongoing", 200),
+        change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()) }),
+        change(ago(8, 0), What::AlertRaised { rule: Rule::Overdue, severity }),
+    ];
+    History::new(&lines, Some(&RouterStatus::Ongoing))
+}
+
+fn detail(size: (u16, u16)) -> Model {
+    let mut model = dashboard(size);
+    press(&mut model, &["Enter"], now());
+    update(&mut model, Msg::History(RowId(1), history()), now());
+    model
+}
+
+fn filter_error(size: (u16, u16)) -> Model {
+    let mut model = dashboard(size);
+    press(&mut model, &["/"], now());
+    update(&mut model, Msg::Paste("chain:base is:refunded age>30m".into()), now());
+    model
+}
+
+const PASTE: &str = "0x9f3c40000000000000000000000000000000000000000000000000000001b7e21b
+https://explorer.example/tx/0x41aa1111111111111111111111111111111111111111111111111111111190fe
+0x7be12222222222222222222222222222222222222222222222222222222255c0,42161,8453,q_8d1
+my swap is stuck";
+
+fn add_dialog(size: (u16, u16)) -> Model {
+    let mut model = dashboard(size);
+    let known = model.transactions[&RowId(1)].told.transaction_id.to_string();
+    let text = PASTE.replace(PASTE.lines().next().unwrap(), &known);
+    update(&mut model, Msg::Paste(text), now());
+    model
+}
+
+fn unauthorized(size: (u16, u16)) -> Model {
+    let mut model = dashboard(size);
+    let mut alerts = alerts();
+    let said = "the service refused the integrator ID: integrator ID is invalid";
+    alerts.push(alert(Rule::Unauthorized, None, said));
+    let mut report = at_work(ago(0, 1));
+    report.health = "unauthorized".into();
+    report.resting_until = Some(now().wall + TimeDelta::seconds(48));
+    report.last_error = Some(said.into());
+    hear(&mut model, everything(transactions(), alerts), Some(report), now());
+    model
+}
+
+fn empty(size: (u16, u16)) -> Model {
+    let mut model = blank(size);
+    hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+    model
+}
+
+/// Text in wide letters and with stacked marks, as far as the sanitiser lets it through.
+fn hostile(size: (u16, u16)) -> Model {
+    let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
+    let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
+    first.told.ticket = Some(clean("票据号码非常长的票据"));
+    first.labels = vec![clean("\u{202e}標籤\u{200b}一"), zalgo.clone()];
+    first.notes = vec![clean("\u{1b}[31m注意：資金が届かない\u{7}")];
+    first.learned.message = Some(clean("ノート".repeat(30).as_str()));
+    let unknown = RouterStatus::Unknown(clean("状態不明の状態"));
+    let mut second = answered(sent(2, "41aa090fe11", ["1", "137"], 3), unknown, 0, 2);
+    second.told.ticket = Some(zalgo);
+    let mut third = tx::transaction(3);
+    third.told.transaction_id = TxHash::new(clean("ハッシュではない何か別のもの"));
+    third.told.from_chain = ChainId::new(clean("鎖鎖鎖鎖鎖鎖"));
+    third.told.ticket = Some(clean("👩‍👩‍👧‍👦 家族"));
+    third.first_seen_at = ago(5, 0);
+    let raised = vec![
+        alert(Rule::Overdue, Some(RowId(1)), &clean("期限を過ぎました")),
+        alert(Rule::Regressed, Some(RowId(2)), &clean("the service says `状態不明の状態`")),
+    ];
+    let mut model = blank(size);
+    hear(&mut model, everything(vec![first, second, third], raised), Some(at_work(ago(0, 1))), now());
+    model
+}
+
+fn drawn(model: &Model, theme: &Theme) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
+    terminal.draw(|frame| view(model, theme, now(), frame)).unwrap();
+    terminal
+}
+
+fn screen(model: &Model) -> String {
+    drawn(model, &Theme::new(true, false)).backend().to_string()
+}
+
+const SMALL: (u16, u16) = (80, 24);
+
+#[test]
+fn list_and_detail_side_by_side() {
+    let mut model = dashboard((120, 36));
+    update(&mut model, Msg::History(RowId(1), history()), now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn list_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&dashboard(SMALL)));
+}
+
+#[test]
+fn detail_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&detail(SMALL)));
+}
+
+#[test]
+fn detail_scrolled_to_its_end() {
+    let mut model = detail(SMALL);
+    press(&mut model, &["G"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn help() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["?"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn help_scrolled_to_its_end() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["?", "G"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn add_dialog_with_every_result() {
+    insta::assert_snapshot!(screen(&add_dialog(SMALL)));
+}
+
+#[test]
+fn add_dialog_with_nothing_typed() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["n"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn filter_with_an_error() {
+    insta::assert_snapshot!(screen(&filter_error(SMALL)));
+}
+
+#[test]
+fn filter_that_hides_some() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["/"], now());
+    update(&mut model, Msg::Paste("chain:base".into()), now());
+    press(&mut model, &["Enter"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn filter_that_hides_all() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "nothing-like-it", now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn narrow_and_low() {
+    insta::assert_snapshot!(screen(&dashboard((40, 9))));
+}
+
+#[test]
+fn empty_store() {
+    insta::assert_snapshot!(screen(&empty(SMALL)));
+}
+
+#[test]
+fn banner_of_a_refused_id() {
+    insta::assert_snapshot!(screen(&unauthorized(SMALL)));
+}
+
+#[test]
+fn poller_s_line_while_it_rests() {
+    insta::assert_snapshot!(screen(&unauthorized((120, 36))));
+}
+
+#[test]
+fn text_in_wide_letters_and_with_stacked_marks() {
+    insta::assert_snapshot!(screen(&hostile(SMALL)));
+}
+
+#[test]
+fn detail_in_wide_letters() {
+    let mut model = hostile(SMALL);
+    press(&mut model, &["Enter"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn nothing_but_ascii_where_that_is_asked_for() {
+    let theme = Theme::new(true, true);
+    insta::assert_snapshot!(drawn(&dashboard(SMALL), &theme).backend());
+    for screen in SCREENS.iter().filter(|(name, _)| !name.starts_with("hostile")) {
+        for size in [SMALL, (120, 36)] {
+            let terminal = drawn(&screen.1(size), &theme);
+            let strange = terminal.backend().buffer().content.iter().find(|cell| !cell.symbol().is_ascii());
+            assert_eq!(strange, None, "{}", screen.0);
+        }
+    }
+}
+
+/// Makes the dashboard at a size.
+type Make = fn((u16, u16)) -> Model;
+
+/// Every screen and what can lie over it.
+const SCREENS: &[(&str, Make)] = &[
+    ("unread", blank),
+    ("empty", empty),
+    ("list", dashboard),
+    ("detail", detail),
+    ("help", |size| {
+        let mut model = dashboard(size);
+        press(&mut model, &["?", "G"], now());
+        model
+    }),
+    ("filter", |size| {
+        let mut model = dashboard(size);
+        press(&mut model, &["/"], now());
+        update(&mut model, Msg::Paste("a filter that is longer than a narrow screen".into()), now());
+        model
+    }),
+    ("filter error", filter_error),
+    ("add", add_dialog),
+    ("unauthorized", unauthorized),
+    ("hostile", hostile),
+    ("hostile detail", |size| {
+        let mut model = hostile(size);
+        press(&mut model, &["Enter", "G"], now());
+        model
+    }),
+];
+
+fn survives(sizes: impl Iterator<Item = (u16, u16)>) {
+    let theme = Theme::new(true, false);
+    let mut models: Vec<_> = SCREENS.iter().map(|(_, make)| make(SMALL)).collect();
+    // The sizes outside: a size's geometry is worked out once for all screens, which is most of the work.
+    for size in sizes {
+        for model in &mut models {
+            update(model, Msg::Resize(size.0, size.1), now());
+            let terminal = drawn(model, &theme);
+            assert_eq!(terminal.backend().buffer().content.len(), usize::from(size.0) * usize::from(size.1));
+        }
+    }
+}
+
+#[test]
+fn every_small_size_is_drawn() {
+    survives((0..=45).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))));
+}
+
+#[test]
+fn storms_of_sizes_are_drawn() {
+    let sizes = [(1, 1), (300, 100), (0, 50), (300, 0), (99, 13), (100, 14), (101, 15), (1, 100), (80, 24)];
+    survives(sizes.into_iter().cycle().take(4 * sizes.len()));
+}
+
+fn row_of<'a>(buffer: &'a Buffer, text: &str) -> &'a [Cell] {
+    let line = |row: &&[Cell]| row.iter().map(Cell::symbol).collect::<String>().contains(text);
+    buffer.content.chunks(usize::from(buffer.area.width)).find(line).unwrap_or_else(|| panic!("no row with {text}"))
+}
+
+#[test]
+fn without_colours_the_selected_row_is_reversed_and_bold() {
+    let theme = Theme::new(false, false);
+    for (name, make) in SCREENS {
+        let terminal = drawn(&make(SMALL), &theme);
+        let painted = |cell: &&Cell| cell.fg != Color::Reset || cell.bg != Color::Reset;
+        assert_eq!(terminal.backend().buffer().content.iter().find(painted), None, "{name}");
+    }
+    let terminal = drawn(&dashboard(SMALL), &theme);
+    let buffer = terminal.backend().buffer();
+    let both = Modifier::REVERSED | Modifier::BOLD;
+    assert!(row_of(buffer, ">!! ~ ongoing").iter().all(|cell| cell.modifier.contains(both)));
+    assert!(row_of(buffer, " !! % partial").iter().all(|cell| !cell.modifier.contains(Modifier::REVERSED)));
+}
+
+#[test]
+fn an_overdue_row_s_mark_and_countdown_are_red_and_bold() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["j"], now());
+    let terminal = drawn(&model, &Theme::new(true, false));
+    let row = row_of(terminal.backend().buffer(), " !! ~ ongoing");
+    let red = |cell: &&Cell| cell.fg == Color::Red && cell.modifier.contains(Modifier::BOLD);
+    let shown: String = row.iter().filter(red).map(Cell::symbol).collect();
+    assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), ["!!", "-8m"]);
+}
+
+#[test]
+fn what_is_wrong_in_a_filter_is_underlined() {
+    let terminal = drawn(&filter_error(SMALL), &Theme::new(false, false));
+    let row = row_of(terminal.backend().buffer(), "is:refunded");
+    let underlined = |cell: &&Cell| cell.modifier.contains(Modifier::UNDERLINED);
+    assert_eq!(row.iter().filter(underlined).map(Cell::symbol).collect::<String>(), "refunded");
+}
+
+#[test]
+fn the_cursor_stands_behind_what_is_typed() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "ab票", now());
+    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((7, 1));
+    press(&mut model, &["Esc", "n"], now());
+    type_in(&mut model, "ab票", now());
+    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((5, 3));
+}

@@ -1,0 +1,399 @@
+//! The real loop on scripted input, over a real store and the real poller; only the terminal and the service are
+//! simulated, and time is paused.
+//!
+//! A script waits for what the screen shows, never for a while: time moves by itself whenever everybody waits.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on has failed")]
+
+use std::{
+    convert::Infallible,
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use chrono::{DateTime, Offset, TimeDelta, Utc};
+use crossterm::event::{Event, KeyEvent};
+use futures_util::{Stream, stream};
+use hoptop::{
+    api::{self, Reply},
+    clock::Clock,
+    domain::{alert::Rule, ids::TxHash, observation::Observation, transaction::Told},
+    poller::{self, Setup, Wire},
+    sim::{
+        scenario::Scenario,
+        service::{Request, Service},
+    },
+    store::{HistoryLine, Lookup, Store},
+    tui::{
+        keymap,
+        model::Setting,
+        run::{Parts, RunError, run},
+        theme::Theme,
+    },
+};
+use ratatui::{
+    Terminal,
+    backend::{Backend, ClearType, TestBackend, WindowSize},
+    buffer::Cell,
+    layout::{Position, Size},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+const PROFILE: &str = "default";
+/// On the clock of the tests, as long as nobody would wait. It passes in no time when everybody waits in vain.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+fn start() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_795_184_767, 0).unwrap()
+}
+
+/// A terminal that shows each frame to whoever looks.
+struct SharedBackend {
+    inner: TestBackend,
+    shown: watch::Sender<String>,
+}
+
+impl SharedBackend {
+    fn new(columns: u16, rows: u16) -> (Self, watch::Receiver<String>) {
+        let (shown, screen) = watch::channel(String::new());
+        (Self { inner: TestBackend::new(columns, rows), shown }, screen)
+    }
+}
+
+impl Backend for SharedBackend {
+    type Error = Infallible;
+
+    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> Result<(), Infallible> {
+        self.inner.draw(content)
+    }
+
+    fn hide_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.hide_cursor()
+    }
+
+    fn show_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.show_cursor()
+    }
+
+    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
+        self.inner.get_cursor_position()
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Infallible> {
+        self.inner.set_cursor_position(position)
+    }
+
+    fn clear(&mut self) -> Result<(), Infallible> {
+        self.inner.clear()
+    }
+
+    fn clear_region(&mut self, region: ClearType) -> Result<(), Infallible> {
+        self.inner.clear_region(region)
+    }
+
+    fn size(&self) -> Result<Size, Infallible> {
+        self.inner.size()
+    }
+
+    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
+        self.inner.window_size()
+    }
+
+    fn flush(&mut self) -> Result<(), Infallible> {
+        self.shown.send_replace(self.inner.to_string());
+        self.inner.flush()
+    }
+}
+
+/// The simulated service without a network in between.
+struct InProcess {
+    service: Arc<Mutex<Service>>,
+    clock: Clock,
+}
+
+impl Wire for InProcess {
+    async fn status(&self, told: &Told) -> Observation {
+        let query = [
+            ("transactionId", told.transaction_id.as_str()),
+            ("fromChainId", told.from_chain.as_str()),
+            ("toChainId", told.to_chain.as_str()),
+            ("quoteId", &told.quote_id),
+        ];
+        let request = Request {
+            path: "/v2/status".into(),
+            integrator_id: Some("dashboard-loop".into()),
+            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        };
+        let arrived = self.clock.now();
+        let reply = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + reply.delay).await;
+        let answer =
+            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let outcome = api::interpret(&answer, told, self.clock.now().wall);
+        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body) }
+    }
+}
+
+/// Somebody in front of the dashboard.
+struct Person {
+    hands: mpsc::UnboundedSender<io::Result<Event>>,
+    screen: watch::Receiver<String>,
+    store: Store,
+    clock: Clock,
+}
+
+impl Person {
+    fn send(&self, event: Event) {
+        self.hands.send(Ok(event)).expect("the loop reads its input");
+    }
+
+    fn press(&self, key: &str) {
+        let key: KeyEvent = keymap::parse(key).unwrap();
+        self.send(Event::Key(key));
+    }
+
+    /// Looks at every frame until one shows what is waited for.
+    async fn sees(&mut self, what: &str, holds: impl Fn(&str) -> bool) -> String {
+        let wait = async { self.screen.wait_for(|screen| holds(screen)).await.unwrap().clone() };
+        let seen = tokio::time::timeout(PATIENCE, wait).await;
+        seen.unwrap_or_else(|_| panic!("never seen: {what}\n{}", *self.screen.borrow()))
+    }
+}
+
+/// The row of the list that holds a text.
+fn row<'a>(screen: &'a str, text: &str) -> Option<(usize, &'a str)> {
+    screen.lines().enumerate().skip(3).take(12).find(|(_, line)| line.contains(text))
+}
+
+fn shows(screen: &str, row_with: &str, text: &str) -> bool {
+    row(screen, row_with).is_some_and(|(_, line)| line.contains(text))
+}
+
+/// A world, a store that holds what is tracked of it, and a poller at work.
+struct Stage {
+    folder: tempfile::TempDir,
+    store: Store,
+    clock: Clock,
+    service: Arc<Mutex<Service>>,
+}
+
+impl Stage {
+    /// The scenario's transactions whose quote starts with `q` are tracked; `age` is how long ago each was submitted.
+    fn new(scenario: &str, age: impl Fn(&str) -> TimeDelta) -> Self {
+        let scenario = Scenario::parse(scenario).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("test.db")).unwrap();
+        let mut tracked = scenario.world(start()).transfers();
+        tracked.retain(|new| new.told.quote_id.starts_with('q'));
+        for new in &mut tracked {
+            new.told.submitted_at = Some(start() - age(&new.told.quote_id));
+        }
+        store.import(PROFILE, tracked, start()).wait().unwrap();
+        let service = Arc::new(Mutex::new(scenario.service(start())));
+        Self { folder, store, clock: Clock::starting_at(start()), service }
+    }
+
+    /// Plays a script to its end, and returns what the loop ended with. The service must have been asked politely.
+    async fn play(
+        self,
+        stop: impl Future<Output = &'static str>,
+        script: impl AsyncFnOnce(&mut Person),
+    ) -> Result<Option<&'static str>, RunError> {
+        let (backend, screen) = SharedBackend::new(80, 24);
+        let mut terminal = Terminal::new(backend).unwrap();
+        let (hands, input) = mpsc::unbounded_channel();
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let mut person = Person { hands, screen, store: store.clone(), clock: clock.clone() };
+        let (stop_poller, poller) = self.poller();
+        let setting = Setting {
+            profile: PROFILE.into(),
+            shown_id: Some("…loop".into()),
+            demo: false,
+            polls: true,
+            zone: Utc.fix(),
+            any_chain: false,
+        };
+        let parts = Parts { store, clock, setting, theme: Theme::new(true, false) };
+        let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
+        stop_poller.send(()).expect("the poller is at work");
+        poller.await.unwrap().unwrap();
+        let report = self.service.lock().unwrap().report().clone();
+        assert!(report.requests > 0, "{report}");
+        assert_eq!((report.throttled, report.windows_over), (0, 0), "{report}");
+        drop(self.folder);
+        ended
+    }
+
+    fn poller(&self) -> (oneshot::Sender<()>, tokio::task::JoinHandle<Result<(), poller::PollerError>>) {
+        let (stop, stopped) = oneshot::channel();
+        let wire = InProcess { service: Arc::clone(&self.service), clock: self.clock.clone() };
+        let setup = Setup {
+            store: self.store.clone(),
+            wire: Arc::new(wire),
+            clock: self.clock.clone(),
+            profile: PROFILE.into(),
+            rps: 10.0,
+            shown_id: "…loop".into(),
+            lease: None,
+            seed: 1,
+        };
+        (stop, tokio::spawn(poller::run(setup, async { stopped.await.unwrap_or(()) })))
+    }
+}
+
+fn events(input: mpsc::UnboundedReceiver<io::Result<Event>>) -> impl Stream<Item = io::Result<Event>> {
+    stream::unfold(input, async |mut input| Some((input.recv().await?, input)))
+}
+
+fn never() -> impl Future<Output = &'static str> {
+    std::future::pending()
+}
+
+fn hash(digit: char) -> String {
+    format!("0x{}", digit.to_string().repeat(64))
+}
+
+/// A scenario from each transaction's digit, quote and answers.
+fn world(transactions: &[(char, &str, &str)]) -> String {
+    let table = |(digit, quote, answers): &(char, &str, &str)| {
+        let hash = hash(*digit);
+        format!(
+            "[[transaction]]\ntransactionId = \"{hash}\"\nfromChainId = \"42161\"\ntoChainId = \"8453\"\n\
+             quoteId = \"{quote}\"\nanswers = [{answers}]\n"
+        )
+    };
+    transactions.iter().map(table).collect()
+}
+
+const ONGOING: &str = "{ from = 0, status = \"ongoing\", steps = 1 }";
+
+#[tokio::test(start_paused = true)]
+async fn statuses_arrive_live_and_the_completed_one_opens() {
+    let completes = "{ from = 0, http = 404 }, { from = 8, status = \"ongoing\", steps = 1 }, \
+                     { from = 24, status = \"success\", steps = 3 }";
+    let world = world(&[('a', "q-a", completes), ('b', "q-b", ONGOING), ('c', "q-c", ONGOING)]);
+    let stage = Stage::new(&world, |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("all three", |screen| ["0xaaa", "0xbbb", "0xccc"].iter().all(|tx| row(screen, tx).is_some())).await;
+        person.sees("the poller", |screen| screen.contains("LIVE")).await;
+        person.sees("not found yet", |screen| shows(screen, "0xaaa", "? not_found")).await;
+        person.sees("under way", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        person.sees("success", |screen| shows(screen, "0xaaa", "+ success")).await;
+        person.press("G");
+        person.sees("the completed one selected", |screen| shows(screen, "0xaaa", ">")).await;
+        person.press("Enter");
+        let detail = person.sees("its verdict", |screen| screen.contains("VERDICT   COMPLETED in")).await;
+        assert!(detail.contains("the funds are on Base"), "{detail}");
+        person.sees("its history", |screen| screen.contains("observed  not_found ")).await;
+        person.press("Esc");
+        person.sees("the list again", |screen| row(screen, "0xbbb").is_some()).await;
+        person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overdue_alert_comes_with_its_deadline_and_the_selection_stays() {
+    let gas = "{ from = 0, status = \"needs_gas\", steps = 1 }";
+    let world = world(&[('a', "q-gas", gas), ('b', "q-stuck", ONGOING), ('c', "q-young", ONGOING)]);
+    // Fifteen minutes are the limit where no estimate is known.
+    let age = |quote: &str| TimeDelta::seconds(if quote == "q-stuck" { 14 * 60 + 20 } else { 60 });
+    let deadline = start() + TimeDelta::seconds(40);
+    let ended = Stage::new(&world, age).play(never(), async |person: &mut Person| {
+        // Until a person chooses one, the most urgent is selected.
+        let gas_first = |screen: &str| {
+            row(screen, "0xaaa").is_some_and(|(place, row)| place == 3 && row.contains(">!  G needs_gas"))
+                && shows(screen, "0xbbb", "    ~ ongoing")
+                && shows(screen, "0xccc", "    ~ ongoing")
+        };
+        person.sees("the needs_gas one on top", gas_first).await;
+        person.press("j");
+        person.press("k");
+        person.sees("it chosen", |screen| shows(screen, "0xaaa", ">!  G needs_gas")).await;
+        assert!(person.clock.now().wall < deadline);
+        let screen = person.sees("overdue", |screen| shows(screen, "0xbbb", "!! ~ ongoing")).await;
+        assert!(person.clock.now().wall >= deadline, "{}", person.clock.now().wall);
+        assert_eq!(row(&screen, "0xbbb").map(|(place, _)| place), Some(3), "{screen}");
+        assert!(shows(&screen, "0xaaa", ">!  G needs_gas") && screen.contains("OVERDUE by"), "{screen}");
+        let alerts = person.store.reader().unwrap().alerts().unwrap();
+        let raised = alerts.iter().find(|alert| alert.rule == Rule::Overdue).unwrap().raised_at;
+        // Freshly confirmed: by the first answer after the deadline, which is due within five seconds.
+        assert!((deadline..deadline + TimeDelta::seconds(6)).contains(&raised), "{raised}");
+        person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pasted_row_is_tracked_selected_and_polled() {
+    let world = world(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
+    let ended = Stage::new(&world, |_| TimeDelta::seconds(30)).play(never(), async |person: &mut Person| {
+        let screen = person.sees("the tracked one", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        assert_eq!(row(&screen, "0xddd"), None);
+        person.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
+        person.sees("what was read", |screen| screen.contains(" ready        0xddd")).await;
+        person.press("Enter");
+        person.sees("what was done", |screen| screen.contains("1 tracked, 0 updated, 0 known already")).await;
+        person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">   + success")).await;
+        let known = person.store.reader().unwrap().find(&hash('d')).unwrap();
+        let Lookup::One(transaction) = known else { panic!("{known:?}") };
+        assert_eq!((transaction.told.transaction_id, transaction.learned.polls), (TxHash::new(hash('d')), 1));
+        person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
+    let world = world(&[('a', "q-a", "{ from = 0, status = \"success\", steps = 3 }")]);
+    let ended = Stage::new(&world, |_| TimeDelta::seconds(30)).play(never(), async |person: &mut Person| {
+        person.sees("success, after which nobody polls", |screen| shows(screen, "0xaaa", "+ success")).await;
+        person.sees("no more polling", |screen| screen.contains("  0 polled")).await;
+        person.press("r");
+        person.sees("the promise", |screen| screen.contains("Asked to be polled next")).await;
+        person.press("Enter");
+        person.press("G");
+        person.sees("the second answer", |screen| screen.contains("answer: success (HTTP 200), 2 times")).await;
+        let reader = person.store.reader().unwrap();
+        let Lookup::One(transaction) = reader.find(&hash('a')).unwrap() else { panic!("it is tracked") };
+        let answers = reader.history(transaction.id).unwrap();
+        let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(_)));
+        assert_eq!((answers.count(), transaction.learned.polls), (1, 2));
+        person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_stop_ends_the_loop_with_what_it_says() {
+    let (stop, stopped) = oneshot::channel();
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(async { stopped.await.unwrap() }, async |person: &mut Person| {
+        person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        stop.send("the terminal hung up").unwrap();
+    });
+    assert_eq!(ended.await.unwrap(), Some("the terminal hung up"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_input_ends_the_loop_with_it() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        person.hands.send(Err(io::Error::other("no such device"))).unwrap();
+    });
+    let error = ended.await.unwrap_err();
+    assert_eq!(error.to_string(), "the terminal failed: no such device");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_input_ends_the_loop_with_an_error() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        let (closed, _) = mpsc::unbounded_channel();
+        person.hands = closed;
+    });
+    assert!(matches!(ended.await, Err(RunError::Terminal(why)) if why == "its input has ended"));
+}
