@@ -81,9 +81,20 @@ impl Clock {
         Now { mono: Mono(elapsed), wall }
     }
 
-    /// Waits until the monotonic clock shows `moment`.
+    /// How far the wall clock moves while `span` passes really.
+    pub fn on_the_wall(&self, span: Duration) -> Duration {
+        match self.wall {
+            Wall::System => span,
+            Wall::Scaled { speed, .. } => span.mul_f64(speed),
+        }
+    }
+
+    /// Waits until the monotonic clock shows `moment`; for ever if that lies beyond what it can show.
     pub async fn sleep_until(&self, moment: Mono) {
-        tokio::time::sleep_until(self.origin + moment.0).await;
+        match self.origin.checked_add(moment.0) {
+            Some(instant) => tokio::time::sleep_until(instant).await,
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -23,6 +23,8 @@ struct Session {
     keys: Box<dyn Write + Send>,
     screen: vt100::Parser,
     raw: Vec<u8>,
+    /// Pieces of output that may still come before the test gives up.
+    patience: usize,
     _home: tempfile::TempDir,
 }
 
@@ -51,7 +53,7 @@ impl Session {
                 }
             }
         });
-        Self { child, output, keys, screen: vt100::Parser::default(), raw: Vec::new(), _home: home }
+        Self { child, output, keys, screen: vt100::Parser::default(), raw: Vec::new(), patience: 1_000, _home: home }
     }
 
     fn demo() -> Self {
@@ -65,11 +67,17 @@ impl Session {
     /// Waits until the screen shows all of these.
     fn wait_for(&mut self, expected: &[&str]) {
         while !expected.iter().all(|text| self.text().contains(text)) {
-            match self.output.recv_timeout(PATIENCE) {
-                Ok(bytes) => self.take(&bytes),
-                Err(error) => panic!("waiting for {expected:?}: {error}; the screen:\n{}", self.text()),
+            match self.next_output() {
+                Some(bytes) => self.take(&bytes),
+                None => panic!("it ended before it showed {expected:?}; the screen:\n{}", self.text()),
             }
         }
+    }
+
+    /// The next piece of output; `None` at its end. A screen that is drawn on and on without what is waited for fails too.
+    fn next_output(&mut self) -> Option<Vec<u8>> {
+        self.patience = self.patience.checked_sub(1).unwrap_or_else(|| panic!("in vain; the screen:\n{}", self.text()));
+        self.output.recv_timeout(PATIENCE).ok()
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -89,7 +97,7 @@ impl Session {
 
     /// Waits for the end, and checks that the terminal is as it was: main screen, cursor, no bracketed paste.
     fn end(mut self) -> (ExitStatus, String) {
-        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
+        while let Some(bytes) = self.next_output() {
             self.take(&bytes);
         }
         let status = self.child.wait().unwrap();
@@ -121,7 +129,7 @@ fn a_pasted_row_is_tracked() {
     session.press(
         "\u{1b}[200~0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\u{1b}[201~",
     );
-    session.wait_for(&["ready", "Enter tracks it."]);
+    session.wait_for(&["ready", "Enter tracks it"]);
     session.press("\r");
     session.wait_for(&["1 tracked", "5 All 21"]);
     session.press("\u{3}");

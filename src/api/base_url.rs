@@ -17,7 +17,7 @@ pub enum BaseUrlError {
     #[error("the base URL can't be read: {0}; write it as https://HOST or https://HOST/PATH")]
     NotAUrl(String),
     /// Neither http nor https.
-    #[error("the base URL starts with `{0}:`; it must start with https://")]
+    #[error("the base URL starts with `{0}:`; it must start with https:// (http:// for this machine only)")]
     Scheme(String),
     /// http to another machine.
     #[error(

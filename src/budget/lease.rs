@@ -1,18 +1,20 @@
 //! The lease on an ID's budget: one process of the machine spends it at a time, whatever store it uses.
 //!
 //! A kernel lock on a small file, named by a fingerprint of base URL and ID, that a killed process gives up by dying. The
-//! file's content means nothing, so that it can't be corrupt.
+//! file's content is a hint to the next holder, in Unix milliseconds; one that can't be read counts as none.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io,
+    io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
 };
+
+use chrono::{DateTime, Utc};
 
 /// The right to spend the budget, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    _locked: File,
+    locked: File,
 }
 
 /// The lease's file can't be used.
@@ -31,6 +33,23 @@ impl Lease {
         Self::lock(&path).map_err(|source| LeaseError { path, source })
     }
 
+    /// Before which moment the last holder wanted nothing to be sent: requests whose arrival it doesn't know, a rest that the
+    /// service asked for. `None` if it said nothing, as one that was killed.
+    pub fn not_before(&self) -> Option<DateTime<Utc>> {
+        let mut text = String::new();
+        let mut file = &self.locked;
+        file.rewind().and_then(|()| file.take(32).read_to_string(&mut text)).ok()?;
+        DateTime::from_timestamp_millis(text.trim().parse().ok()?)
+    }
+
+    /// Tells the next holder to send nothing before `moment`.
+    pub fn leave_word(&self, moment: DateTime<Utc>) -> io::Result<()> {
+        let mut file = &self.locked;
+        file.rewind()?;
+        file.set_len(0)?;
+        file.write_all(moment.timestamp_millis().to_string().as_bytes())
+    }
+
     fn lock(path: &Path) -> io::Result<Option<Self>> {
         if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
             let mut builder = fs::DirBuilder::new();
@@ -45,7 +64,7 @@ impl Lease {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Self { _locked: file })),
+            Ok(()) => Ok(Some(Self { locked: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -55,6 +74,19 @@ impl Lease {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_holder_s_word_reaches_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let take = || Lease::try_take(folder.path(), "aa").unwrap().unwrap();
+        assert_eq!(take().not_before(), None);
+        let moment = DateTime::from_timestamp_millis(1_700_000_000_123).unwrap();
+        take().leave_word(DateTime::<Utc>::MAX_UTC).unwrap();
+        take().leave_word(moment).unwrap();
+        assert_eq!(take().not_before(), Some(moment));
+        fs::write(folder.path().join("budget-aa.lock"), b"\xff garbage").unwrap();
+        assert_eq!(take().not_before(), None);
+    }
 
     #[test]
     fn one_holds_it_at_a_time_and_it_goes_with_its_holder() {

@@ -79,6 +79,15 @@ impl Slots {
         self.release(ticket, now + timeout + self.window);
     }
 
+    /// From when on none of these requests counts any more, if those under way are given up at `now` after at most `timeout`.
+    pub fn quiet_at(&self, now: Mono, timeout: Duration) -> Mono {
+        let quiet = |slot: &Slot| match slot {
+            Slot::Free(at) => *at,
+            Slot::Taken => now + timeout + self.window,
+        };
+        self.slots.iter().map(quiet).max().unwrap_or(now)
+    }
+
     fn release(&mut self, Ticket(index): Ticket, free: Mono) {
         if let Some(slot) = self.slots.get_mut(index) {
             *slot = Slot::Free(free);
@@ -128,6 +137,16 @@ mod tests {
         let ticket = slots.take(at(0)).unwrap();
         slots.lost(ticket, at(10_000), Duration::from_secs(10));
         assert_eq!(slots.ready_at(), Some(at(21_000)));
+    }
+
+    #[test]
+    fn who_comes_after_waits_for_all_of_them() {
+        let mut slots = Slots::new(2.0, at(0));
+        let first = slots.take(at(0)).unwrap();
+        slots.answered(first, at(300));
+        assert_eq!(slots.quiet_at(at(400), Duration::from_secs(10)), at(1_300));
+        let _under_way = slots.take(at(500)).unwrap();
+        assert_eq!(slots.quiet_at(at(600), Duration::from_secs(10)), at(11_600));
     }
 
     /// One request of the adversary's network: how long until the service sees it, how long until we see the response,

@@ -44,6 +44,7 @@ pub struct Cli {
 
 /// Settings for every command; each has an environment variable and a place in the config file too.
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Settings")]
 pub struct GlobalArgs {
     /// The store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
     #[arg(long, global = true, value_name = "PATH")]

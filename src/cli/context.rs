@@ -26,7 +26,7 @@ pub struct Context<'a> {
     pub out: &'a mut dyn io::Write,
     /// For errors, warnings and what else scripts shouldn't read.
     pub err: &'a mut dyn io::Write,
-    /// Stands for what is cut: `…`, or `...` with `--ascii`.
+    /// Stands for what is cut: `…`, or `..` with `--ascii`.
     pub ellipsis: &'static str,
     /// Whether `out` is a terminal, so that bytes from outside must not reach it as they are.
     pub out_is_terminal: bool,

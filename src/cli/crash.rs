@@ -11,7 +11,10 @@ use std::{
     sync::OnceLock,
 };
 
-use color_eyre::{config::HookBuilder, eyre::Result};
+use color_eyre::{
+    config::{HookBuilder, Theme},
+    eyre::Result,
+};
 
 use crate::{clock::Clock, tui::terminal};
 
@@ -33,7 +36,7 @@ pub(super) fn keep_in(folder: &Path) {
 
 /// Installs the hooks for panics and errors.
 pub fn install_hooks() -> Result<()> {
-    let (panic_hook, error_hook) = HookBuilder::default().display_env_section(false).into_hooks();
+    let (panic_hook, error_hook) = HookBuilder::default().theme(Theme::new()).display_env_section(false).into_hooks();
     error_hook.install()?;
     panic::set_hook(Box::new(move |info| {
         // A panic of a task: the loop hears of it, ends, and gives the terminal back by itself, while giving it back here

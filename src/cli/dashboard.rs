@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, WrapErr};
 use crossterm::event::EventStream;
 
 use super::{
@@ -25,6 +25,10 @@ use crate::{
     },
 };
 
+/// What a person can do who can't poll yet.
+const WITHOUT_POLLING: &str =
+    "the dashboard can't poll (`hoptop --no-poll` shows what is tracked without polling, `hoptop demo` needs neither)";
+
 /// Shows the dashboard; without a terminal it prints the list and says so.
 pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     let no_screen = if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -40,7 +44,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         complain(reason);
         return with_context(settings, |context| list::list(&ListArgs::default(), context));
     }
-    let polling = if cli.no_poll { None } else { Some(super::polling(settings)?) };
+    let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
     session::start_log(&settings.state_dir)?;
     let store = Store::open(&settings.db)?;
     let setting = Setting {
@@ -48,6 +52,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         shown_id: polling.as_ref().map(|polling| polling.shown_id.clone()),
         demo: false,
         polls: polling.is_some(),
+        process: std::process::id(),
         zone: clock::local_offset(),
         any_chain: cli.any_chain,
     };

@@ -71,6 +71,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         shown_id: None,
         demo: true,
         polls: true,
+        process: std::process::id(),
         zone: clock::local_offset(),
         any_chain: false,
     };

@@ -367,8 +367,12 @@ mod tests {
     #[test]
     fn an_event_starts_with_its_name_and_holds_the_transaction() {
         let tx = full();
-        let line = event(&change(What::StatusChanged { previous: None }), Some((&tx, &[])), at(9)).unwrap();
-        assert!(line.starts_with(r#"{"event":"status_changed","at":"1970-01-01T00:00:03.000Z","previous":null,"#));
+        let line =
+            event(&change(What::StatusChanged { previous: None, current: "ongoing".into() }), Some((&tx, &[])), at(9))
+                .unwrap();
+        assert!(line.starts_with(
+            r#"{"event":"status_changed","at":"1970-01-01T00:00:03.000Z","current":"ongoing","previous":null,"#
+        ));
         assert!(line.contains(r#","profile":"default","status":"ongoing","#) && !line.contains('\n'), "{line}");
         let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let line = event(&change(raised), Some((&tx, &[])), at(9)).unwrap();

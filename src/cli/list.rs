@@ -228,10 +228,10 @@ mod tests {
         let (out, err, exit) = run(&mut bench, &args(&[]));
         assert_eq!((err.as_str(), exit), ("", Exit::Fine));
         let expected = "\
-SEV  STATUS     TX           ROUTE     AGE  DUE  TICKET         CHECKED
-!!   % partial  0x0000…0002  ARB>BASE  20s    -  -                  40s
-     ~ ongoing  0x0000…0001  ARB>BASE   1m  14m  SUP-4412 重要      12s
-     . none     0x0000…0003  ARB>BASE   1m  14m  -                    -
+SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
+!!   % partial    0x0000…0002  ARB>BASE  20s    -  -                  40s
+     ~ ongoing    0x0000…0001  ARB>BASE   1m  14m  SUP-4412 重要      12s
+     . no answer  0x0000…0003  ARB>BASE   1m  14m  -                    -
 3 shown of 3
 ";
         assert_eq!(out, expected);

@@ -19,7 +19,10 @@ pub mod simulate;
 mod summary;
 pub mod watch;
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    error::Error,
+    io::{self, IsTerminal, Write},
+};
 
 use clap::Parser;
 use color_eyre::eyre::{Report, Result, WrapErr};
@@ -51,9 +54,7 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report() {
                 complain(&format!("that is a fault of hoptop; the report is in {}", path.display()));
             }
-            let is_usage =
-                report.downcast_ref::<ConfigError>().is_some() || report.downcast_ref::<BaseUrlError>().is_some();
-            if is_usage { Exit::Usage } else { Exit::Error }
+            if is_wrong_setting(&report) { Exit::Usage } else { Exit::Error }
         }
     }
 }
@@ -119,6 +120,11 @@ fn sentence(report: &Report) -> String {
 /// One line on standard error. If that is closed there is nobody to tell.
 fn complain(line: &str) {
     writeln!(io::stderr(), "hoptop: {line}").ok();
+}
+
+fn is_wrong_setting(report: &Report) -> bool {
+    let wrong = |cause: &(dyn Error + 'static)| cause.is::<ConfigError>() || cause.is::<BaseUrlError>();
+    report.chain().any(wrong)
 }
 
 fn is_closed_pipe(report: &Report) -> bool {

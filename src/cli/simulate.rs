@@ -76,8 +76,7 @@ pub fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         server::serve(listener, Arc::clone(&service), clock, stop).await?;
         let report = service.lock().unwrap_or_else(PoisonError::into_inner).report();
         writeln!(io::stdout(), "{report}")?;
-        // Ended by its person, as it is meant to be.
-        Ok(heard.await.map_or(Exit::Error, |_| Exit::Fine))
+        Ok(heard.await.unwrap_or(Exit::Error))
     })
 }
 
@@ -90,9 +89,13 @@ fn scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World,
 fn greet(address: SocketAddr, transactions: usize, rps: f64) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID")?;
-    writeln!(out, "any integrator ID is taken, but one that starts with `revoked`; beside it, for example:")?;
-    writeln!(out, "  HOPTOP_INTEGRATOR_ID=any-id hoptop --base-url http://{address} --rps {rps}")?;
-    writeln!(out, "^C ends it and prints what came")?;
+    writeln!(out, "any integrator ID is taken, but one that starts with `revoked`; in another terminal, for example:")?;
+    writeln!(
+        out,
+        "  export HOPTOP_BASE_URL=http://{address} HOPTOP_RPS={rps} HOPTOP_DB=try.db HOPTOP_INTEGRATOR_ID=any-id"
+    )?;
+    writeln!(out, "  hoptop import BATCH.csv && hoptop")?;
+    writeln!(out, "^C ends it and counts the requests that came")?;
     out.flush()
 }
 

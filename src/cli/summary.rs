@@ -39,6 +39,7 @@ impl fmt::Display for Summary {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts: Vec<String> = self.counts.iter().map(|(status, count)| format!("{count} {status}")).collect();
         let counts = if counts.is_empty() { "no transactions".to_owned() } else { counts.join(", ") };
-        write!(out, "{counts}; {} requests in {:.1} s", self.requests, self.seconds)
+        let plural = if self.requests == 1 { "" } else { "s" };
+        write!(out, "{counts}; {} request{plural} in {:.1} s", self.requests, self.seconds)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     time::Duration,
 };
 
@@ -26,7 +26,7 @@ use crate::{
     config::Settings,
     domain::{
         advice,
-        alert::{Alert, Rule},
+        alert::{Alert, Rule, Subject},
         change::{Change, What},
         filter::{Candidate, Filter},
         glance,
@@ -70,10 +70,13 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
         watching.look(&clock).await?;
-        if watching.watched(clock.now().wall).next().is_none() {
+        if watching.watched().next().is_none() {
             complain(
                 "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
             );
+        }
+        if io::stderr().is_terminal() {
+            complain(&format!("watching {} transactions; ^C ends it", watching.watched().count()));
         }
         let place = Place { profile: &settings.profile, state_dir: Some(&settings.state_dir) };
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
@@ -103,12 +106,16 @@ struct Watching<'a> {
     follower: Follower,
     transactions: HashMap<RowId, Transaction>,
     alerts: HashMap<RowId, Vec<Alert>>,
+    /// Whatever passed the filter once: `is:unsettled` names what is to be watched, not what it becomes.
+    chosen: HashSet<RowId>,
     requests: u64,
     /// Whether any answer came since the start.
     answered: bool,
     obstacle: Option<Obstacle>,
     /// Whether another process spends the budget on another store, as was said already.
     waiting: bool,
+    /// Whether another process polls.
+    others_poll: bool,
 }
 
 impl<'a> Watching<'a> {
@@ -123,10 +130,12 @@ impl<'a> Watching<'a> {
             follower: Follower::new(store, Interest::Everything)?,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
+            chosen: HashSet::new(),
             requests: 0,
             answered: false,
             obstacle: None,
             waiting: false,
+            others_poll: false,
         })
     }
 
@@ -136,7 +145,9 @@ impl<'a> Watching<'a> {
         let read = move || Ok::<_, StoreError>((follower.news()?, follower.read(|reader| reader.poller(&profile))?));
         let (news, poller) = spawn_blocking(read).await??;
         let now = clock.now().wall;
-        let waiting = poller.is_some_and(|report| report.health == "waiting" && report.is_live(now));
+        let live = poller.filter(|report| report.is_live(now));
+        self.others_poll = live.as_ref().is_some_and(|report| report.process != std::process::id());
+        let waiting = live.is_some_and(|report| report.health == "waiting");
         if waiting && !self.waiting {
             complain(
                 "another hoptop spends this ID's budget, on another store; this one takes over when that one ends",
@@ -155,7 +166,7 @@ impl<'a> Watching<'a> {
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if self.args.until_settled && !self.watched(clock.now().wall).any(is_open) {
+            if self.args.until_settled && !self.watched().any(is_open) {
                 return Ok(None);
             }
             let over = async {
@@ -171,12 +182,23 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn watched(&self, now: DateTime<Utc>) -> impl Iterator<Item = &Transaction> {
-        self.transactions.values().filter(move |tx| self.is_watched(tx, now))
+    /// Whatever passed the filter at some time.
+    fn watched(&self) -> impl Iterator<Item = &Transaction> {
+        self.chosen.iter().filter_map(|row| self.transactions.get(row))
     }
 
-    fn is_watched(&self, tx: &Transaction, now: DateTime<Utc>) -> bool {
+    fn passes(&self, tx: &Transaction, now: DateTime<Utc>) -> bool {
         tx.profile == self.profile && self.filter.matches(&Candidate { tx, alerts: self.alerts_of(tx.id) }, now)
+    }
+
+    /// What stood in the way before we looked: another process may go on without saying so again.
+    fn standing_obstacle(&self, alert: &Alert) -> Option<Obstacle> {
+        match (alert.subject, alert.rule) {
+            (Subject::Profile, _) if alert.profile != self.profile || !self.others_poll => None,
+            (Subject::Profile, Rule::Unauthorized) => Some(Obstacle::Refused),
+            (Subject::Profile, Rule::Unreachable | Rule::Throttled) => Some(Obstacle::OutOfReach),
+            _ => None,
+        }
     }
 
     fn alerts_of(&self, row: RowId) -> &[Alert] {
@@ -184,37 +206,44 @@ impl<'a> Watching<'a> {
     }
 
     fn take_in(&mut self, news: News, now: DateTime<Utc>) -> Result<()> {
-        // One that leaves the filter by this very change is printed for the last time.
-        let known = news.transactions.iter().filter_map(|tx| self.transactions.get(&tx.id));
-        let before: HashSet<RowId> = known.filter(|tx| self.is_watched(tx, now)).map(|tx| tx.id).collect();
         if let Some(alerts) = news.alerts {
+            if news.anew {
+                self.obstacle = alerts.iter().find_map(|alert| self.standing_obstacle(alert));
+            }
             self.alerts = list::by_transaction(alerts);
         }
         for tx in news.transactions {
-            self.answered |= tx.learned.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
+            let own = tx.profile == self.profile;
+            self.answered |= own && tx.learned.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
+            if self.passes(&tx, now) {
+                self.chosen.insert(tx.id);
+            }
             self.transactions.insert(tx.id, tx);
         }
         for change in news.changes.iter().filter(|change| change.profile == self.profile) {
             self.requests += u64::from(change.what == What::Polled);
+            self.answered |= matches!(change.what, What::Rejected { .. });
             self.obstacle = match &change.what {
                 What::Unauthorized { .. } => Some(Obstacle::Refused),
                 What::Unreachable { .. } | What::Throttled { .. } => Some(Obstacle::OutOfReach),
                 What::Recovered => None,
                 _ => self.obstacle,
             };
-            self.print(change, &before, now)?;
+            self.print(change, now)?;
         }
         Ok(())
     }
 
-    fn print(&self, change: &Change, before: &HashSet<RowId>, now: DateTime<Utc>) -> Result<()> {
+    fn print(&self, change: &Change, now: DateTime<Utc>) -> Result<()> {
         let silent = match change.what {
             What::Polled => !self.args.verbose,
+            // A person reads the status; scripts get everything.
+            What::StepAdded { .. } => !self.args.json && !self.args.verbose,
             What::PollRequested | What::Edited { .. } | What::Untracked => true,
             _ => false,
         };
         let tx = change.transaction.and_then(|row| self.transactions.get(&row));
-        let beside = tx.is_some_and(|tx| !before.contains(&tx.id) && !self.is_watched(tx, now));
+        let beside = tx.is_some_and(|tx| !self.chosen.contains(&tx.id));
         if silent || beside {
             return Ok(());
         }
@@ -228,10 +257,6 @@ impl<'a> Watching<'a> {
     fn sentence(&self, change: &Change, tx: Option<&Transaction>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
         let what = match &change.what {
-            What::StatusChanged { previous } => {
-                let present = tx.and_then(|tx| tx.learned.status.as_ref()).map(ToString::to_string);
-                format!("{} > {}", previous.as_deref().unwrap_or("(new)"), present.unwrap_or_default())
-            }
             What::Throttled { error } => trouble(Rule::Throttled, error),
             What::Unauthorized { error } => trouble(Rule::Unauthorized, error),
             What::Unreachable { error } => trouble(Rule::Unreachable, error),
@@ -249,31 +274,31 @@ impl<'a> Watching<'a> {
         self.look(clock).await?;
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);
-        let summary = Summary::new(self.watched(now.wall), now.wall, self.requests, seconds);
+        let summary = Summary::new(self.watched(), now.wall, self.requests, seconds);
         match self.args.json {
             true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
             false => writeln!(io::stdout(), "{summary}")?,
         }
-        let exit = exit.unwrap_or_else(|| self.verdict(now.wall));
+        let exit = exit.unwrap_or_else(|| self.verdict());
         if exit == Exit::Unauthorized {
             complain(
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
             );
         }
         if exit == Exit::Unreachable {
-            complain("no answer came; check the base URL, the network and the service");
+            complain("no usable answer came; check the base URL, the network and the service");
         }
         Ok(exit)
     }
 
-    fn verdict(&self, now: DateTime<Utc>) -> Exit {
-        let open = self.watched(now).any(is_open);
+    fn verdict(&self) -> Exit {
+        let open = self.watched().any(is_open);
         let fine = |tx: &Transaction| tx.learned.status == Some(crate::domain::status::RouterStatus::Success);
         match (open, self.answered, self.obstacle) {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
-            (false, ..) if self.watched(now).all(fine) => Exit::Fine,
+            (false, ..) if self.watched().all(fine) => Exit::Fine,
             (false, ..) => Exit::NeedsAttention,
         }
     }

@@ -165,7 +165,7 @@ fn alert_words(rule: Rule) -> (&'static str, &'static str) {
     match rule {
         Rule::Overdue => (
             "Still in progress, past its usual time; we are raising it with the provider.",
-            "contact support with the hash, both chains, quoteId, requestId and the links",
+            "contact the routing provider's support with the hash, both chains, quoteId, requestId and the links",
         ),
         Rule::NeedsGas => (
             "The gas price rose on {destination} and execution is paused. See it here: {bridge}",

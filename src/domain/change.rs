@@ -36,6 +36,8 @@ pub enum What {
     StatusChanged {
         /// The status before, as it came; `None` before the first answer.
         previous: Option<String>,
+        /// The status from here on, as it came.
+        current: String,
     },
     /// A step was added to `routeStatus`, or became another.
     StepAdded {
@@ -125,8 +127,9 @@ impl What {
     pub fn sentence(&self) -> String {
         match self {
             Self::Polled => "polled".into(),
-            Self::StatusChanged { previous: None } => "first status".into(),
-            Self::StatusChanged { previous: Some(previous) } => format!("status changed from {previous}"),
+            Self::StatusChanged { previous, current } => {
+                format!("{} > {current}", previous.as_deref().unwrap_or("(no answer)"))
+            }
             Self::StepAdded { index } => format!("step {} is new or changed", index + 1),
             Self::Settled => "settled".into(),
             Self::AlertRaised { rule, severity } => format!("alert raised: {rule} ({})", severity.name()),

@@ -20,7 +20,7 @@ pub fn mark(severity: Option<Severity>) -> &'static str {
 /// A status's symbol and word. One that isn't documented is shown as it came.
 pub fn status(status: Option<&RouterStatus>) -> String {
     let known = match status {
-        None => ". none",
+        None => ". no answer",
         Some(RouterStatus::Ongoing) => "~ ongoing",
         Some(RouterStatus::Success) => "+ success",
         Some(RouterStatus::NotFound) => "? not_found",

@@ -47,7 +47,10 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
-    Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())
+    /// Longer than anybody waits, and short enough for every clock.
+    const LONGEST: Duration = Duration::from_secs(3_650 * DAY);
+    let span = Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())?;
+    if span <= LONGEST { Ok(span) } else { Err(format!("`{text}` is too long; ten years are the most")) }
 }
 
 /// Reads `TIME` of the command line and the files: RFC 3339 or Unix seconds. The error says what was expected.
@@ -102,7 +105,7 @@ mod tests {
     fn durations_need_a_unit() {
         assert_eq!(parse("90s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse("2h"), Ok(Duration::from_secs(7_200)));
-        for wrong in ["", "s", "90", "-3s", "NaNs", "1e99h", "m5", "5µ"] {
+        for wrong in ["", "s", "90", "-3s", "NaNs", "1e99h", "1e19s", "m5", "5µ"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -179,14 +179,32 @@ impl Transaction {
             Outcome::Record(record) => self.apply_record(record, at),
             Outcome::NotFound(message) => {
                 self.learned.message = message.clone();
-                self.apply_status(&RouterStatus::NotFound, at)
+                match self.lost_sight() {
+                    true => vec![What::Polled],
+                    false => self.apply_status(&RouterStatus::NotFound, at),
+                }
             }
             Outcome::Failed(failure) => self.apply_failure(failure, at),
         }
     }
 
+    /// What was seen on chain once doesn't go away: a "not found" after that says more of the service, or of the base URL,
+    /// than of the transaction. It is a conflict, and the last real status stays.
+    fn lost_sight(&mut self) -> bool {
+        let seen = self.learned.status.as_ref().filter(|status| **status != RouterStatus::NotFound);
+        if let (Some(status), false) = (seen, self.is_settled()) {
+            self.learned.conflict = Some(format!("it was {status}, and now the service can't find it"));
+            (self.learned.failures, self.learned.failing_since, self.learned.last_error) = (0, None, None);
+            return true;
+        }
+        false
+    }
+
     fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
         self.learned.message = None;
+        if record.status == RouterStatus::NotFound && self.lost_sight() {
+            return vec![What::Polled];
+        }
         let mut changes = self.apply_status(&record.status, at);
         if self.learned.conflict.is_some() {
             return changes;
@@ -206,20 +224,21 @@ impl Transaction {
         let learned = &mut self.learned;
         learned.last_checked_at = Some(at);
         (learned.failures, learned.failing_since, learned.last_error) = (0, None, None);
+        let mut changes = vec![What::Polled];
         if let Tracking::Parked(_) = self.tracking {
             self.tracking = Tracking::Active;
+            changes.push(What::Edited { fields: vec!["tracking".into()] });
         }
         if learned.settled_at.is_some() && learned.status.as_ref() != Some(status) {
             let settled = learned.status.as_ref().map_or("", RouterStatus::raw);
             learned.conflict = Some(format!("settled as {settled}, and now the service says {status}"));
-            return vec![What::Polled];
+            return changes;
         }
         learned.conflict = None;
-        let mut changes = vec![What::Polled];
         if learned.status.as_ref() != Some(status) {
             let previous = learned.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
             (learned.status_since, learned.last_changed_at) = (Some(at), Some(at));
-            changes.push(What::StatusChanged { previous });
+            changes.push(What::StatusChanged { previous, current: status.raw().to_owned() });
         }
         let refund_watched = *status == RouterStatus::Refund
             && learned.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
@@ -276,12 +295,13 @@ mod tests {
         let mut tx = transaction();
         assert_eq!(
             tx.apply(&answer(Outcome::NotFound(None)), at(5)),
-            [What::Polled, What::StatusChanged { previous: None }]
+            [What::Polled, What::StatusChanged { previous: None, current: "not_found".into() }]
         );
         tx.apply(&says(RouterStatus::Ongoing), at(10));
         assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(15)), [What::Polled]);
         let last = tx.apply(&says(RouterStatus::Success), at(60));
-        assert_eq!(last, [What::Polled, What::StatusChanged { previous: Some("ongoing".into()) }, What::Settled]);
+        let turn = What::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
+        assert_eq!(last, [What::Polled, turn, What::Settled]);
         assert_eq!((tx.is_settled(), tx.learned.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
     }
 
@@ -321,6 +341,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_seen_once_is_not_lost_to_a_not_found() {
+        for lost in [answer(Outcome::NotFound(Some("Resource not found".into()))), says(RouterStatus::NotFound)] {
+            let mut tx = transaction();
+            tx.apply(&says(RouterStatus::NeedsGas), at(1));
+            assert_eq!(tx.apply(&lost, at(6)), [What::Polled]);
+            assert_eq!((&tx.learned.status, tx.learned.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(1))));
+            assert!(tx.learned.conflict.as_deref().unwrap().contains("needs_gas"));
+            tx.apply(&says(RouterStatus::Ongoing), at(11));
+            assert_eq!((&tx.learned.status, &tx.learned.conflict), (&Some(RouterStatus::Ongoing), &None));
+        }
+    }
+
+    #[test]
     fn failures_keep_the_last_state_and_are_counted() {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Ongoing), at(1));
@@ -347,8 +380,8 @@ mod tests {
         tx.apply(&fails(Failure::Rejected("quoteId is missing".into())), at(1));
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
         assert!(!tx.wants_polling());
-        tx.apply(&says(RouterStatus::Ongoing), at(2));
-        assert!(tx.wants_polling());
+        let changes = tx.apply(&says(RouterStatus::Ongoing), at(2));
+        assert!(tx.wants_polling() && changes.contains(&What::Edited { fields: vec!["tracking".into()] }));
     }
 
     #[test]

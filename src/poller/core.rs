@@ -127,7 +127,10 @@ impl Core {
                 self.resting_until = self.resting_until.max(until);
                 Ending::Elsewhere
             }
-            Outcome::Failed(Failure::Unauthorized(_)) => Ending::Elsewhere,
+            // The service is meant, not the transaction: whoever is next probes it, as the breaker says.
+            Outcome::Failed(Failure::Unauthorized(_) | Failure::Transport(_) | Failure::TimedOut(_)) => {
+                Ending::Elsewhere
+            }
             Outcome::Failed(_) => Ending::Failed,
             Outcome::Record(_) | Outcome::NotFound(_) => {
                 self.resting.answered();
@@ -136,6 +139,18 @@ impl Core {
         };
         self.scheduler.ended(id, ending, at);
         self.health.ended(outcome, at.mono)
+    }
+
+    /// With nothing left to ask, no answer can end what stands in the way: it is over.
+    pub fn stand_down(&mut self) -> Option<News> {
+        let idle = self.in_flight == 0 && self.health.is_troubled() && self.scheduler.watched() == 0;
+        if idle { self.health.stand_down() } else { None }
+    }
+
+    /// From when on another process may spend this budget, as far as this one's requests go. `timeout` is how long a request
+    /// may take.
+    pub fn quiet_at(&self, now: Mono, timeout: Duration) -> Mono {
+        self.slots.quiet_at(now, timeout).max(self.resting_until)
     }
 
     /// The transaction was deleted before its request went out.

@@ -3,8 +3,9 @@
 //! It decides nothing by itself. Every request is a task of one set, so that a panic ends the poller with an error
 //! instead of a slot that never comes back; when it is stopped it sends nothing more and waits for what is under way.
 
-use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
+use chrono::{DateTime, TimeDelta, Utc};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use tokio::{
@@ -22,10 +23,11 @@ use crate::{
     budget::{Lease, LeaseError, Ticket},
     clock::{Clock, Mono, Now},
     domain::{
-        alert::{Alert, Subject},
+        alert::{Alert, Rule, Subject},
         change::What,
         ids::RowId,
-        observation::Outcome,
+        observation::{Failure, Outcome},
+        span,
         transaction::Transaction,
     },
     schedule::Standing,
@@ -34,6 +36,12 @@ use crate::{
 
 /// How often the poller says that it is alive, when nothing else is to be said.
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// After so long without a report a poller isn't there any more.
+const SILENT: Duration = Duration::from_secs(15);
+/// The longest that a request under way may still count at the service after it was given up.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// The longest that a lease's last holder may make the next one wait.
+const LONGEST_HANDOVER: Duration = Duration::from_secs(11 * 60);
 /// The least time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 /// Between two tries to take the lease that another process holds.
@@ -102,7 +110,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
         () = &mut stop => return Ok(()),
         lease = take_lease(&setup) => lease?,
     };
-    let mut driver = Driver::start(setup, lease.is_some()).await?;
+    let mut driver = Driver::start(setup, lease).await?;
     loop {
         let now = driver.setup.clock.now();
         driver.report(now, false);
@@ -112,7 +120,12 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
                 continue;
             }
             Action::WaitUntil(moment) => moment.min(driver.next_report(now)),
-            Action::WaitForNews => driver.next_report(now),
+            Action::WaitForNews => {
+                if let Some(news) = driver.core.stand_down() {
+                    driver.tell(&news, now).await?;
+                }
+                driver.next_report(now)
+            }
         };
         let clock = driver.setup.clock.clone();
         tokio::select! {
@@ -127,12 +140,17 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
 
 async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerError> {
     let Some(at) = &setup.lease else { return Ok(None) };
+    let mut tries = 0;
     loop {
         let LeaseAt { folder, fingerprint } = at.clone();
         if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
             return Ok(Some(lease));
         }
-        report_waiting(setup).await?;
+        // At first the holder may be about to say that it polls this very store.
+        tries += 1;
+        if tries > 1 {
+            report_waiting(setup).await?;
+        }
         setup.clock.sleep_until(setup.clock.now().mono + LEASE_INTERVAL).await;
     }
 }
@@ -145,6 +163,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
         id: setup.shown_id.clone(),
         rps: setup.rps,
         health: "waiting".into(),
+        valid_until: at + setup.clock.on_the_wall(SILENT),
         ..PollerReport::default()
     };
     spawn_blocking(move || {
@@ -162,6 +181,8 @@ struct Driver<W> {
     core: Core,
     requests: JoinSet<Done>,
     commits: watch::Receiver<u64>,
+    /// On the budget, unless it is nobody else's.
+    lease: Option<Lease>,
     follower: Follower,
     jitter: Pcg64Mcg,
     reported: Option<(Mono, PollerReport)>,
@@ -169,16 +190,17 @@ struct Driver<W> {
 }
 
 impl<W: Wire> Driver<W> {
-    async fn start(setup: Setup<W>, shared_budget: bool) -> Result<Self, PollerError> {
+    async fn start(setup: Setup<W>, lease: Option<Lease>) -> Result<Self, PollerError> {
         // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
         let commits = setup.store.subscribe()?;
         let follower = Follower::new(&setup.store, Interest::NewsOnly)?;
         let now = setup.clock.now();
-        // The process before may just have sent its last request: its window has to pass first.
-        let window = Duration::try_from_secs_f64(1.0 / setup.rps.min(1.0)).unwrap_or(Duration::MAX);
-        let from = if shared_budget { now.mono + window } else { now.mono };
         let mut driver = Self {
-            core: Core::new(setup.rps, from),
+            core: Core::new(
+                setup.rps,
+                now.mono + lease.as_ref().map_or(Duration::ZERO, |lease| handover(lease, setup.rps, now)),
+            ),
+            lease,
             requests: JoinSet::new(),
             commits,
             follower,
@@ -272,9 +294,23 @@ impl<W: Wire> Driver<W> {
             Ok(()) => {}
         }
         let jitter = self.jitter.random();
-        match self.core.ended(Ended { id, ticket, at, outcome: &outcome }, jitter) {
+        let news = self.core.ended(Ended { id, ticket, at, outcome: &outcome }, jitter);
+        if matches!(outcome, Outcome::Failed(Failure::Throttled { .. } | Failure::TimedOut(_))) {
+            self.leave_word(at);
+        }
+        match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
+        }
+    }
+
+    /// Tells whoever holds the lease next what it can't know: rests, and requests that may still arrive.
+    fn leave_word(&self, now: Now) {
+        let moment = on_the_wall(now, self.core.quiet_at(now.mono, REQUEST_LIMIT));
+        if let (Some(lease), Some(moment)) = (&self.lease, moment)
+            && let Err(error) = lease.leave_word(moment)
+        {
+            tracing::warn!("the next holder of the budget won't know of rests: {error}");
         }
     }
 
@@ -292,6 +328,19 @@ impl<W: Wire> Driver<W> {
         if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
             tracing::error!("news of the profile was not kept: {error}");
         }
+        if *news == News::Recovered { self.confirm_overdue(at).await } else { Ok(()) }
+    }
+
+    /// While the trouble stood no overdue alert was raised: what is overdue without one is asked about again soon.
+    async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
+        let (transactions, alerts, _) = self.read(Reader::load).await?;
+        let overdue = |alert: &&Alert| alert.rule == Rule::Overdue;
+        let raised: HashSet<Subject> = alerts.iter().filter(overdue).map(|alert| alert.subject).collect();
+        let own = transactions.iter().filter(|tx| tx.profile == self.setup.profile && tx.wants_polling());
+        for tx in own.filter(|tx| tx.is_overdue() && !raised.contains(&Subject::Transaction(tx.id))) {
+            let standing = Standing { last_answer: tx.learned.last_checked_at, deadline: Some(tx.deadline().at) };
+            self.core.scheduler.watch(tx.id, standing, now);
+        }
         Ok(())
     }
 
@@ -301,10 +350,16 @@ impl<W: Wire> Driver<W> {
 
     /// Writes how it goes: at most once a second if that changed, every five seconds anyway, and when it is `stopping`.
     fn report(&mut self, now: Now, stopping: bool) {
+        let age = self.reported.as_ref().map(|(at, _)| now.mono.since(*at));
+        if !stopping && age.is_some_and(|age| age < REPORT_INTERVAL) {
+            return;
+        }
         let (requests, throttled) = self.core.counts();
         let (word, resting) = self.core.health(now.mono);
         let report = PollerReport {
             at: now.wall,
+            valid_until: now.wall + self.setup.clock.on_the_wall(SILENT),
+            process: std::process::id(),
             id: self.setup.shown_id.clone(),
             rps: self.setup.rps,
             used: (self.core.used(now.mono) * 100.0).round() / 100.0,
@@ -312,13 +367,17 @@ impl<W: Wire> Driver<W> {
             throttled,
             unsettled: self.core.scheduler.watched() as u64,
             health: if stopping { "stopped" } else { word }.to_owned(),
-            resting_until: resting.map(|until| now.wall + until.since(now.mono)),
+            resting_until: resting.and_then(|until| on_the_wall(now, until)),
             last_error: self.last_error.clone(),
         };
-        let due = self.reported.as_ref().is_none_or(|(at, last)| {
-            let age = now.mono.since(*at);
-            let same = PollerReport { at: report.at, resting_until: report.resting_until, ..last.clone() } == report;
-            stopping || age >= HEARTBEAT || (age >= REPORT_INTERVAL && !same)
+        let due = self.reported.as_ref().is_none_or(|(_, last)| {
+            let same = PollerReport {
+                at: report.at,
+                valid_until: report.valid_until,
+                resting_until: report.resting_until,
+                ..last.clone()
+            } == report;
+            stopping || !same || age.is_some_and(|age| age >= HEARTBEAT)
         });
         if due {
             self.setup.store.report(&self.setup.profile, report.clone()).detach();
@@ -339,9 +398,24 @@ impl<W: Wire> Driver<W> {
                 () = clock.sleep_until(patience) => break,
             }
         }
-        self.report(self.setup.clock.now(), true);
+        let now = clock.now();
+        self.leave_word(now);
+        self.report(now, true);
         Ok(())
     }
+}
+
+/// How long the new holder of a lease waits. The process before may just have sent its last request, so at least until its
+/// window has passed; longer if it left word.
+fn handover(lease: &Lease, rps: f64, now: Now) -> Duration {
+    let window = Duration::try_from_secs_f64(1.0 / rps.min(1.0)).unwrap_or(Duration::MAX);
+    let word = lease.not_before().map_or(Duration::ZERO, |moment| span::between(now.wall, moment));
+    window.max(word.min(LONGEST_HANDOVER))
+}
+
+/// A moment of the monotonic clock on the wall; `None` beyond the calendar.
+fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
+    now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
 }
 
 /// Writes an answer on the pool for blocking work, and waits until it is kept.

@@ -106,7 +106,10 @@ impl Health {
     pub(super) fn ended(&mut self, outcome: &Outcome, now: Mono) -> Option<News> {
         match outcome {
             Outcome::Failed(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
-            Outcome::Failed(failure @ Failure::Throttled { .. }) => self.throttled(failure),
+            Outcome::Failed(failure @ Failure::Throttled { .. }) => {
+                self.next_probe = now + REFUSED_PROBE;
+                self.throttled(failure)
+            }
             Outcome::Failed(failure) if failure.is_outage() => self.outage(failure, now),
             _ => self.answered(),
         }
@@ -121,23 +124,48 @@ impl Health {
 
     fn throttled(&mut self, failure: &Failure) -> Option<News> {
         self.outages = 0;
-        let is_news = !matches!(self.state, State::Throttled { .. });
-        self.state = State::Throttled { clean: 0 };
-        is_news.then(|| News::Throttled(failure.line()))
+        match self.state {
+            // The graver hides the lesser; the rest that the 429 asks for is kept in any case.
+            State::Unauthorized => None,
+            State::Throttled { .. } => {
+                self.state = State::Throttled { clean: 0 };
+                None
+            }
+            State::Live | State::Unreachable { .. } => {
+                self.state = State::Throttled { clean: 0 };
+                Some(News::Throttled(failure.line()))
+            }
+        }
     }
 
     fn outage(&mut self, failure: &Failure, now: Mono) -> Option<News> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
+            State::Unauthorized => {
+                self.next_probe = now + REFUSED_PROBE;
+                return None;
+            }
             State::Unreachable { probes } => probes.saturating_add(1),
-            _ if self.outages < OUTAGES => return None,
-            _ => 0,
+            State::Live | State::Throttled { .. } if self.outages < OUTAGES => return None,
+            State::Live | State::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
         self.next_probe = now + FIRST_PROBE.saturating_mul(factor).min(LONGEST_PROBE);
         let is_news = !matches!(self.state, State::Unreachable { .. });
         self.state = State::Unreachable { probes };
         is_news.then(|| News::Unreachable(failure.line()))
+    }
+
+    /// Whether anything stands in the way, now or since an earlier run.
+    pub(super) fn is_troubled(&self) -> bool {
+        self.trouble_before || self.state != State::Live
+    }
+
+    /// Nothing is left to ask.
+    pub(super) fn stand_down(&mut self) -> Option<News> {
+        let troubled = self.is_troubled();
+        *self = Self::default();
+        troubled.then_some(News::Recovered)
     }
 
     /// The service answered, for better or worse.
@@ -211,6 +239,24 @@ mod tests {
         assert_eq!(health.ended(&refused(), at(70)), None);
         assert_eq!(health.probe_at(), Some(at(130)));
         assert_eq!(health.ended(&Outcome::NotFound(None), at(130)), Some(News::Recovered));
+    }
+
+    #[test]
+    fn what_else_a_refused_id_s_probe_brings_changes_nothing_but_the_next_one() {
+        let mut health = Health::default();
+        health.ended(&refused(), at(0));
+        for (second, outcome) in [(60, outage()), (120, Outcome::Failed(Failure::Throttled { retry_after: None }))] {
+            assert_eq!(health.ended(&outcome, at(second)), None);
+            assert_eq!((health.probe_at(), health.word()), (Some(at(second + 60)), "unauthorized"));
+        }
+    }
+
+    #[test]
+    fn with_nothing_left_to_ask_trouble_is_over() {
+        let mut health = Health::default();
+        assert_eq!(health.stand_down(), None);
+        health.ended(&refused(), at(0));
+        assert_eq!((health.stand_down(), health.is_troubled()), (Some(News::Recovered), false));
     }
 
     #[test]

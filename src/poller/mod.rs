@@ -14,3 +14,6 @@ pub use self::{
     health::News,
     wire::{HttpWire, Wire},
 };
+
+#[cfg(test)]
+mod tests;

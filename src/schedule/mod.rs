@@ -17,8 +17,8 @@ use crate::{
 
 /// Nothing is asked about more often (`service.md` 7.4: retry after 5 seconds).
 pub const LEAST_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest wait after failures in a row.
-const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+/// The longest wait after failures in a row: what is out of order is tried once a minute.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,9 @@ type Place = (Mono, i64, RowId);
 
 #[derive(Debug)]
 struct Item {
-    /// From when on it may be asked about.
+    /// From when on a person may have it asked about: five seconds after its last request.
+    rested: Mono,
+    /// From when on it is its turn: the same, or later after failures.
     earliest: Mono,
     /// The last answer in Unix milliseconds; never is least.
     last_answer: i64,
@@ -92,6 +94,7 @@ impl Scheduler {
         let item = match known {
             Some(known) => Item { last_answer, deadline: standing.deadline, kept: true, ..known },
             None => Item {
+                rested: first_turn(standing.last_answer, now),
                 earliest: first_turn(standing.last_answer, now),
                 last_answer,
                 deadline: standing.deadline,
@@ -104,14 +107,12 @@ impl Scheduler {
         self.items.insert(id, item);
     }
 
-    /// Stops polling this transaction.
+    /// Stops polling this transaction. It stays known: a person may ask for it, and then too nothing is asked about twice
+    /// within five seconds.
     pub fn forget(&mut self, id: RowId) {
-        let Some(mut item) = self.items.remove(&id) else { return };
-        self.unqueue(id, &item);
-        item.kept = false;
-        // What is asked for or under way stays known, or it could be asked again within five seconds.
-        if item.in_flight || self.requests.contains(&id) {
-            self.items.insert(id, item);
+        if let Some(item) = self.items.remove(&id) {
+            self.unqueue(id, &item);
+            self.items.insert(id, Item { kept: false, ..item });
         }
     }
 
@@ -121,6 +122,7 @@ impl Scheduler {
         if !self.requests.contains(&id) {
             self.requests.push_back(id);
             self.items.entry(id).or_insert(Item {
+                rested: now.mono,
                 earliest: now.mono,
                 last_answer: i64::MIN,
                 deadline: None,
@@ -138,7 +140,8 @@ impl Scheduler {
 
     /// What to do now.
     pub fn next(&self, now: Now) -> Next {
-        let requested = self.requests.iter().copied().find(|id| self.may_be_sent(*id, now.mono));
+        let rested = |item: &Item| !item.in_flight && item.rested <= now.mono;
+        let requested = self.requests.iter().copied().find(|id| self.items.get(id).is_some_and(rested));
         let queued = self.next_queued(now);
         match (requested, queued) {
             (Some(id), None) => Next::Poll(id),
@@ -162,7 +165,7 @@ impl Scheduler {
 
     fn next_moment(&self, now: Now) -> Next {
         let requested = self.requests.iter().filter_map(|id| self.items.get(id));
-        let requested = requested.filter(|item| !item.in_flight).map(|item| item.earliest).min();
+        let requested = requested.filter(|item| !item.in_flight).map(|item| item.rested).min();
         let queued = self.queue.first().map(|(earliest, ..)| *earliest);
         match requested.into_iter().chain(queued).min() {
             Some(moment) => Next::WaitUntil(moment.max(now.mono)),
@@ -206,11 +209,9 @@ impl Scheduler {
             }
             Ending::Elsewhere => LEAST_INTERVAL,
         };
-        item.earliest = now.mono + interval;
-        if item.kept || self.requests.contains(&id) {
-            self.enqueue(id, &item);
-            self.items.insert(id, item);
-        }
+        (item.rested, item.earliest) = (now.mono + LEAST_INTERVAL, now.mono + interval);
+        self.enqueue(id, &item);
+        self.items.insert(id, item);
     }
 
     fn enqueue(&mut self, id: RowId, item: &Item) {
@@ -230,13 +231,17 @@ impl Scheduler {
     }
 }
 
-/// What an earlier run asked less than five seconds ago isn't asked again at once.
+/// What an earlier run asked less than five seconds ago isn't asked again at once; all others come before those of this
+/// run that wait for their turn, the least recently answered first.
 fn first_turn(last_answer: Option<DateTime<Utc>>, now: Now) -> Mono {
     let rested = last_answer.map_or(LEAST_INTERVAL, |at| span::between(at, now.wall));
-    now.mono + LEAST_INTERVAL.saturating_sub(rested)
+    match LEAST_INTERVAL.saturating_sub(rested) {
+        Duration::ZERO => Mono::default(),
+        rest => now.mono + rest,
+    }
 }
 
-/// 10, 20, 40 … s after failures in a row, at most five minutes.
+/// 10, 20, 40, 60, 60 … s after failures in a row.
 fn backoff(failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
     LEAST_INTERVAL.saturating_mul(factor).min(LONGEST_BACKOFF)

@@ -47,6 +47,16 @@ fn the_least_recently_polled_comes_first_and_none_within_five_seconds() {
 }
 
 #[test]
+fn a_new_one_comes_before_those_that_wait_for_another_turn() {
+    let mut scheduler = watching(3);
+    for second in 0..3 {
+        poll(&mut scheduler, at(second));
+    }
+    scheduler.watch(RowId(9), NEW, at(60));
+    assert_eq!([poll(&mut scheduler, at(60)), poll(&mut scheduler, at(60))], [Some(9), Some(1)]);
+}
+
+#[test]
 fn asking_twice_changes_nothing() {
     let mut scheduler = watching(2);
     assert_eq!(scheduler.next(at(0)), scheduler.next(at(0)));
@@ -88,9 +98,21 @@ fn failures_back_off_and_an_answer_ends_that() {
         waits.push(wait);
         now += wait;
     }
-    assert_eq!(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
+    assert_eq!(waits, [10, 20, 40, 60, 60, 60, 60, 60]);
     assert_eq!(poll(&mut scheduler, at(now)), Some(1));
     assert_eq!(scheduler.next(at(now)), Next::WaitUntil(at(now + 5).mono));
+}
+
+#[test]
+fn a_person_s_request_does_not_wait_for_the_backoff() {
+    let mut scheduler = watching(1);
+    for now in [0, 10, 30] {
+        scheduler.sent(RowId(1));
+        scheduler.ended(RowId(1), Ending::Failed, at(now));
+    }
+    scheduler.request(RowId(1), at(31));
+    assert_eq!(scheduler.next(at(31)), Next::WaitUntil(at(35).mono));
+    assert_eq!(poll(&mut scheduler, at(35)), Some(1));
 }
 
 #[test]
@@ -130,6 +152,15 @@ fn what_is_forgotten_is_not_polled_again() {
 }
 
 #[test]
+fn what_is_forgotten_keeps_its_rest() {
+    let mut scheduler = watching(1);
+    assert_eq!(poll(&mut scheduler, at(0)), Some(1));
+    scheduler.forget(RowId(1));
+    scheduler.request(RowId(1), at(1));
+    assert_eq!(scheduler.next(at(1)), Next::WaitUntil(at(5).mono));
+}
+
+#[test]
 fn a_passed_deadline_is_confirmed_before_the_others_turn() {
     let mut scheduler = watching(3);
     scheduler.watch(RowId(3), Standing { deadline: Some(at(10).wall), ..NEW }, at(0));
@@ -158,8 +189,7 @@ proptest! {
                     scheduler.watch(id, NEW, at(second));
                     watched.insert(id);
                 }
-                // A forgotten one may come back as new: the store has its last answer then.
-                1 if !in_flight.contains(&id) && !last.contains_key(&id) => {
+                1 => {
                     scheduler.forget(id);
                     watched.remove(&id);
                 }
@@ -168,9 +198,6 @@ proptest! {
                     let ending = if wait == 1 { Ending::Failed } else { Ending::Answered };
                     scheduler.ended(id, ending, at(second));
                     last.insert(id, second);
-                    if !watched.contains(&id) {
-                        last.remove(&id);
-                    }
                 }
                 _ => if let Next::Poll(id) = scheduler.next(at(second)) {
                     prop_assert!(!in_flight.contains(&id));

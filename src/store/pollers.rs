@@ -1,13 +1,10 @@
 //! What each profile's poller last said of itself, for whoever shows it.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::{columns, error::StoreError};
-use crate::domain::span;
 
 /// The state of a profile's polling, written at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,6 +13,10 @@ pub struct PollerReport {
     /// When it was written.
     #[serde(skip)]
     pub at: DateTime<Utc>,
+    /// If nothing newer comes until then, the poller isn't there any more.
+    pub valid_until: DateTime<Utc>,
+    /// The process that polls.
+    pub process: u32,
     /// What may be shown of the integrator ID: `…7f3a`.
     pub id: String,
     /// The limit of the ID, in requests per second.
@@ -37,13 +38,10 @@ pub struct PollerReport {
     pub last_error: Option<String>,
 }
 
-/// A poller that said nothing for longer than this isn't there any more.
-const SILENT: Duration = Duration::from_secs(15);
-
 impl PollerReport {
-    /// Whether there is a poller that said this: it hasn't stopped, nor been silent for long.
+    /// Whether there is a poller that said this: it hasn't stopped, nor been silent for too long.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
-        self.health != "stopped" && span::between(self.at, now) <= SILENT
+        self.health != "stopped" && now <= self.valid_until
     }
 }
 

@@ -150,10 +150,11 @@ fn run(mut connection: Connection, inbox: &Receiver<Box<dyn Job>>, committed: &d
         if let Err(reason) = &outcome {
             tracing::error!("the store's transaction failed: {reason}");
         }
+        // First, so that whoever holds a receipt knows that those who follow the store have been woken.
+        committed();
         for job in batch {
             job.answer(outcome.clone());
         }
-        committed();
     }
     // A reader that closes last could not do this.
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {

@@ -27,6 +27,7 @@ pub fn blank(size: (u16, u16)) -> Model {
         shown_id: Some("…7f3a".into()),
         demo: false,
         polls: true,
+        process: 7,
         zone: Utc.fix(),
         any_chain: false,
     };
@@ -65,6 +66,8 @@ pub fn changed(transactions: Vec<Transaction>) -> News {
 pub fn at_work(at: DateTime<Utc>) -> PollerReport {
     PollerReport {
         at,
+        valid_until: at + chrono::TimeDelta::seconds(15),
+        process: 7,
         id: "…7f3a".into(),
         rps: 10.0,
         used: 4.2,

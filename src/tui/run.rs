@@ -201,14 +201,9 @@ impl Dashboard {
             }),
             Effect::LoadHistory(row) => {
                 let follower = self.follower.clone();
-                self.spawn(move || {
-                    match follower.read(|reader| Ok((reader.history(row)?, reader.transaction(row)?))) {
-                        Ok((lines, transaction)) => {
-                            let present = transaction.and_then(|transaction| transaction.learned.status);
-                            Msg::History(row, History::new(&lines, present.as_ref()))
-                        }
-                        Err(error) => Msg::Fault(error.to_string()),
-                    }
+                self.spawn(move || match follower.read(|reader| reader.history(row)) {
+                    Ok(lines) => Msg::History(row, History::new(&lines)),
+                    Err(error) => Msg::Fault(error.to_string()),
                 });
             }
         }

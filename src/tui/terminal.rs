@@ -4,6 +4,7 @@
 
 use std::{
     io::{self, Stdout},
+    mem::ManuallyDrop,
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, ThreadId},
 };
@@ -27,8 +28,9 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
 pub struct Screen {
-    /// For drawing.
-    pub terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// For drawing. Never dropped: ratatui's `drop` prints to standard error when the terminal is gone, and panics when that
+    /// is gone too; the cursor is given back here.
+    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -38,8 +40,12 @@ impl Screen {
         force_color_output(true);
         enable_raw_mode()?;
         *owner() = Some(thread::current().id());
+        Self::set_up().inspect_err(|_| give_back())
+    }
+
+    fn set_up() -> io::Result<Self> {
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)?;
-        Ok(Self { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))? })
+        Ok(Self { terminal: ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?) })
     }
 }
 

@@ -199,6 +199,8 @@ fn status(value: Piece) -> Parsed<StatusTest> {
         (Some(status), _) => Ok(StatusTest::Documented(status)),
         (None, "unknown") => Ok(StatusTest::Unknown),
         (None, "none") => Ok(StatusTest::NoAnswer),
+        // As the lists, which have little room, call it.
+        (None, "partial") => Ok(StatusTest::Documented(RouterStatus::PartialSuccess)),
         _ => {
             let mut names: Vec<_> = RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).collect();
             names.extend(["unknown", "none"]);

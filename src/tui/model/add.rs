@@ -38,6 +38,22 @@ impl AddForm {
         text
     }
 
+    /// How many lines are complete: Enter tracks these.
+    pub fn complete(&self) -> usize {
+        self.found.iter().filter(|found| matches!(found.pasted, Pasted::Complete(_))).count()
+    }
+
+    /// How many lines say no more than the hash of one that is tracked.
+    pub fn known_only(&self) -> usize {
+        let known = |found: &&Found| matches!(found.pasted, Pasted::Hash { .. }) && found.known.is_some();
+        self.found.iter().filter(known).count()
+    }
+
+    /// How many lines can't be used as they are.
+    pub fn left_out(&self) -> usize {
+        self.found.len() - self.complete() - self.known_only()
+    }
+
     /// Adds a piece of pasted text at the end.
     pub fn paste(&mut self, text: &str) {
         let text = format!("{}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));

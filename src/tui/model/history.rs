@@ -6,7 +6,6 @@ use crate::{
     domain::{
         change::{Change, What},
         span,
-        status::RouterStatus,
     },
     store::HistoryLine,
 };
@@ -39,21 +38,30 @@ pub struct History {
     pub phases: Vec<(String, DateTime<Utc>)>,
 }
 
+/// The lines without answers that say what the one before said: their bodies differ in running times only, and what else
+/// differs stands in lines of its own.
+fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
+    let mut last = None;
+    let is_news = |line: &&HistoryLine| match line {
+        HistoryLine::Observation(answer) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
+        HistoryLine::Change(_) => true,
+    };
+    lines.iter().filter(is_news).collect()
+}
+
 impl History {
-    /// From the store's lines, the oldest first, and the present status.
-    pub fn new(lines: &[HistoryLine], present: Option<&RouterStatus>) -> Self {
+    /// From the store's lines, the oldest first.
+    pub fn new(lines: &[HistoryLine]) -> Self {
         /// More is what `hoptop show` is for.
         const MOST: usize = 200;
-        let entries = lines.iter().rev().take(MOST).map(HistoryEntry::from).collect();
-        let turns = lines.iter().filter_map(|line| match line {
-            HistoryLine::Change(Change { at, what: What::StatusChanged { previous }, .. }) => Some((*at, previous)),
+        let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
+        let phase = |line: &HistoryLine| match line {
+            HistoryLine::Change(Change { at, what: What::StatusChanged { current, .. }, .. }) => {
+                Some((current.clone(), *at))
+            }
             _ => None,
-        });
-        let (starts, befores): (Vec<_>, Vec<_>) = turns.unzip();
-        // What a phase was is said by the turn that ended it.
-        let ended = befores.iter().skip(1).map(|before| Option::clone(before).unwrap_or_default());
-        let names = ended.chain(present.map(ToString::to_string));
-        Self { entries, phases: names.zip(starts).collect() }
+        };
+        Self { entries, phases: lines.iter().filter_map(phase).collect() }
     }
 
     /// `not_found 9s > ongoing 37m 53s`: how long it was in each status, as far as our polls can tell.
@@ -74,17 +82,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_named_by_the_turn_that_ended_them() {
+    fn each_phase_lasts_until_the_next() {
         let at = |seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
-        let turn = |seconds, previous: Option<&str>| {
-            let what = What::StatusChanged { previous: previous.map(str::to_owned) };
+        let turn = |seconds, current: &str| {
+            let what = What::StatusChanged { previous: None, current: current.to_owned() };
             HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile: "p".into(), transaction: None, what })
         };
-        let lines = [turn(1, None), turn(10, Some("not_found")), turn(70, Some("ongoing"))];
-        let history = History::new(&lines, Some(&RouterStatus::NeedsGas));
+        let lines = [turn(1, "not_found"), turn(10, "ongoing"), turn(70, "needs_gas")];
+        let history = History::new(&lines);
         let told = history.observed(at(75)).unwrap();
         assert_eq!(told, "not_found 9s > ongoing 1m > needs_gas 5s");
-        assert_eq!(History::new(&[], None).observed(at(5)), None);
+        assert_eq!(History::new(&[]).observed(at(5)), None);
         assert_eq!(history.entries[0].at, at(70));
     }
 }

@@ -77,6 +77,8 @@ pub struct List {
     pub selected: Option<RowId>,
     /// Whether a person chose the selected one, by moving to it or doing something with it.
     pub chosen: bool,
+    /// Whether the selected one stays though it isn't shown: it is open, and nothing else may take its place.
+    pub held: bool,
     /// What is to be selected as soon as it is shown.
     pub wanted: Option<RowId>,
     /// The first row on the screen.
@@ -97,6 +99,7 @@ impl Default for List {
             counts: [0; 5],
             selected: None,
             chosen: false,
+            held: false,
             wanted: None,
             top: 0,
             height: 1,
@@ -166,8 +169,9 @@ impl List {
         let on_screen = place.unwrap_or(0).saturating_sub(self.top);
         match (self.position(), place) {
             (Some(new), _) => self.top = new.saturating_sub(on_screen),
+            (None, _) if self.held => return,
             (None, old) => {
-                let nearest = old.unwrap_or(0).min(self.rows.len().saturating_sub(1));
+                let nearest = old.unwrap_or(self.top).min(self.rows.len().saturating_sub(1));
                 self.selected = self.rows.get(nearest).copied();
             }
         }

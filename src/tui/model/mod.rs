@@ -88,8 +88,10 @@ pub struct Setting {
     pub shown_id: Option<String>,
     /// Whether this is the demonstration.
     pub demo: bool,
-    /// Whether this process polls.
+    /// Whether this process polls, or would if no other did.
     pub polls: bool,
+    /// This process.
+    pub process: u32,
     /// The person's time zone.
     pub zone: FixedOffset,
     /// Whether chain IDs pass that aren't known.
@@ -168,6 +170,7 @@ impl Model {
 
     /// Puts the list in order again.
     pub fn arrange(&mut self, now: DateTime<Utc>) {
+        self.list.held = matches!(self.screen, Screen::Detail { .. });
         self.list.arrange(&self.transactions, &self.alerts, now);
     }
 

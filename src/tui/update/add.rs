@@ -89,8 +89,14 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
     match outcome {
         Ok(report) => {
             let ImportReport { added, updated, unchanged } = &report;
-            let text = format!("{} tracked, {} updated, {} known already", added.len(), updated.len(), unchanged.len());
-            model.tell(Tone::Good, text, now.mono);
+            let left_out = match &model.overlay {
+                Overlay::Add(form) if form.left_out() > 0 => format!("; {} left out", form.left_out()),
+                _ => String::new(),
+            };
+            let [new, changed, known] = [added.len(), updated.len(), unchanged.len()];
+            let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
+            let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
+            model.tell(tone, text, now.mono);
             let first = added.first().or(updated.first().map(|(row, _)| row)).or(unchanged.first());
             if let (Overlay::Add(_), Some(row)) = (&model.overlay, first.copied()) {
                 model.overlay = Overlay::None;

@@ -139,7 +139,11 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Open => {}
         Id::Back => match model.overlay {
             Overlay::Help { .. } => model.overlay = Overlay::None,
-            _ => model.screen = Screen::List,
+            _ => {
+                model.screen = Screen::List;
+                // What was open may have left the view meanwhile.
+                model.arrange(now.wall);
+            }
         },
         Id::Clear => filter::set(model, "", now),
         Id::Filter => filter::open(model),
@@ -204,11 +208,11 @@ fn to_alert(model: &mut Model, forwards: bool) {
 fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
     model.list.chosen = true;
-    if model.live_poller(now.wall).is_none() {
-        model.tell(Tone::Bad, "Nobody polls just now; it will be polled when a poller runs.", now.mono);
-    } else {
-        model.tell(Tone::Good, "Asked to be polled next (one request; 5 s after its last at the earliest).", now.mono);
+    if model.live_poller(now.wall).is_none_or(|report| report.health == "waiting") {
+        model.tell(Tone::Bad, "Nobody polls just now; ask again when a poller runs.", now.mono);
+        return Vec::new();
     }
+    model.tell(Tone::Good, "Asked to be polled next (one request; 5 s after its last at the earliest).", now.mono);
     vec![Effect::PollNow(row)]
 }
 

@@ -387,7 +387,7 @@ fn poll_now_without_a_poller_says_so() {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
         hear(&mut model, changed(Vec::new()), report, now());
-        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(RowId(21))]);
+        assert_eq!(press(&mut model, &["r"], now()), []);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
         assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);
@@ -437,6 +437,16 @@ fn news_behind_the_detail_leave_the_selection_on_its_screen_row() {
     hear(&mut model, changed(vec![in_status(40, RouterStatus::Success)]), None, now());
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.selected, on_screen(&model)), (Some(RowId(21)), before));
+}
+
+#[test]
+fn what_is_open_stays_open_when_it_leaves_the_view() {
+    let mut model = dashboard("2");
+    press(&mut model, &["Enter"], now());
+    hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    assert_eq!((model.list.selected, model.list.position()), (Some(RowId(21)), None));
+    press(&mut model, &["Esc"], now());
+    assert!(model.list.position().is_some());
 }
 
 #[test]

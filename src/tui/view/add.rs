@@ -3,7 +3,6 @@
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
-    style::Style,
     text::{Line, Span},
     widgets::{Block, Paragraph},
 };
@@ -27,15 +26,26 @@ pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Fram
             width::cut(&format!(" {:<12} {:<13} WHAT", "RESULT", "TX"), columns, ""),
             look.theme.dim(),
         ));
-        let room = usize::from(results.height).saturating_sub(4);
-        lines.extend(form.found.iter().take(room).map(|found| result(look, found, columns)));
-        if form.found.len() > room {
-            lines.push(Line::styled(format!(" and {} more", form.found.len() - room), look.theme.dim()));
+        let room = usize::from(results.height).saturating_sub(2);
+        let mut shown = 0;
+        for found in &form.found {
+            let result = result(look, found, columns);
+            if lines.len() + result.len() > room {
+                break;
+            }
+            lines.extend(result);
+            shown += 1;
+        }
+        if form.found.len() > shown {
+            lines.push(Line::styled(format!(" and {} more", form.found.len() - shown), look.theme.dim()));
         }
         lines.push(Line::styled(format!(" {}", enter(form)), look.theme.label()));
     }
     frame.render_widget(Paragraph::new(lines), results);
 }
+
+/// Where the words on a finding begin.
+const INDENT: usize = 28;
 
 const GUIDE: [&str; 5] = [
     "Known ones are found by a hash, a part of one, or an explorer's URL.",
@@ -69,7 +79,8 @@ fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>
     }
 }
 
-fn result(look: &Look<'_>, found: &Found, columns: usize) -> Line<'static> {
+/// One finding: what it is, and what to do about it, on as many lines as that takes.
+fn result(look: &Look<'_>, found: &Found, columns: usize) -> Vec<Line<'static>> {
     let (word, style, hash, what) = match (&found.pasted, found.known) {
         (Pasted::Complete(new), known) => {
             let what = format!("{} > {}  quoteId {}", new.told.from_chain, new.told.to_chain, new.told.quote_id);
@@ -87,20 +98,31 @@ fn result(look: &Look<'_>, found: &Found, columns: usize) -> Line<'static> {
             ("nothing", look.theme.warning(), format!("line {line}"), reason.clone())
         }
     };
-    let room = columns.saturating_sub(28);
-    Line::from(vec![
-        Span::styled(format!(" {word:<12} "), style),
-        Span::raw(width::fit(&hash, 13, look.theme.ellipsis)),
-        Span::styled(format!(" {}", width::cut(&what, room, look.theme.ellipsis)), Style::new()),
-    ])
+    let head = [format!(" {word:<12} "), width::fit(&hash, 13, look.theme.ellipsis)];
+    let wrapped = width::wrap(&what, columns.saturating_sub(INDENT));
+    let line = |(index, text): (usize, String)| match (index, &head) {
+        (0, [word, hash]) => {
+            Line::from(vec![Span::styled(word.clone(), style), Span::raw(hash.clone()), Span::raw(format!(" {text}"))])
+        }
+        _ => Line::raw(format!("{}{text}", " ".repeat(INDENT))),
+    };
+    wrapped.into_iter().enumerate().map(line).collect()
 }
 
 fn enter(form: &AddForm) -> String {
-    let complete = form.found.iter().filter(|found| matches!(found.pasted, Pasted::Complete(_))).count();
-    match complete {
-        0 if form.found.iter().any(|found| found.known.is_some()) => "Enter opens the known one.".into(),
-        0 => "Nothing to track yet: add what is missing behind the hash, with commas between.".into(),
-        1 => "Enter tracks it.".into(),
-        many => format!("Enter tracks these {many}."),
+    let [complete, known, left_out] = [form.complete(), form.known_only(), form.left_out()];
+    let rest = match left_out {
+        0 => String::new(),
+        1 => " One line is left out.".into(),
+        many => format!(" {many} lines are left out."),
+    };
+    match (complete, known) {
+        (0, 0) if form.found.iter().any(|found| matches!(found.pasted, Pasted::Hash { .. })) => {
+            "Nothing to track yet: add what is missing behind the hash, with commas between.".into()
+        }
+        (0, 0) => "Nothing to track yet.".into(),
+        (0, _) => "Enter opens the known one.".into(),
+        (1, _) => format!("Enter tracks it, or updates what differs.{rest}"),
+        (many, _) => format!("Enter tracks these {many}, or updates what differs.{rest}"),
     }
 }

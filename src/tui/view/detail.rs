@@ -68,12 +68,14 @@ pub(super) fn scroll_end(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
 pub(super) fn position(look: &Look<'_>, panes: &Panes) -> Line<'static> {
     let list = &look.model.list;
     let (place, count) = (list.position().map_or(0, |place| place + 1), list.rows.len());
-    let scroll = match (look.model.screen, panes.detail.map(|pane| scroll_end(look, panes, pane))) {
-        (Screen::Detail { scroll }, Some(end)) if end > 0 => {
-            format!("   line {} of {}: j k scroll", scroll.min(end) + 1, end + 1)
-        }
-        _ => String::new(),
-    };
+    let scroll =
+        match (look.model.screen, panes.detail.map(|pane| (scroll_end(look, panes, pane), inside(panes, pane)))) {
+            (Screen::Detail { scroll }, Some((end, inner))) if end > 0 => {
+                let (first, height) = (scroll.min(end) + 1, usize::from(inner.height));
+                format!("   lines {first} to {} of {}: j k scroll", first + height - 1, end + height)
+            }
+            _ => String::new(),
+        };
     Line::styled(format!(" > {place} of {count} in {}{scroll}", list.tab.titles().0), look.theme.dim())
 }
 
@@ -89,7 +91,7 @@ pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, look.theme.label());
     let act = labelled("DO", &advice.act, text_columns, look.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
-    let mut lines = vec![rule, verdict(look, tx, &advice)];
+    let mut lines = vec![rule, verdict(look, tx, &advice, text_columns)];
     lines.extend(first(look, say, room.saturating_sub(rows_for_act), text_columns));
     lines.extend(first(look, act, rows_for_act, text_columns));
     for line in lines.iter_mut().skip(1) {
@@ -128,11 +130,12 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
 
 fn top(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
-    let hash = width::cut_middle(tx.told.transaction_id.as_str(), 18, look.theme.ellipsis);
+    let hash_room = columns.saturating_sub(40).max(18);
+    let hash = width::cut_middle(tx.told.transaction_id.as_str(), hash_room, look.theme.ellipsis);
     let ticket = tx.told.ticket.as_deref().unwrap_or("");
     let title = format!("{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
     let mut lines = vec![Line::styled(width::cut(&title, columns, look.theme.ellipsis), look.theme.label())];
-    lines.push(verdict(look, tx, &advice));
+    lines.push(verdict(look, tx, &advice, columns));
     lines.extend(limit(look, tx, columns));
     if let Some(say) = &advice.say {
         lines.extend(labelled("SAY", say, columns, look.theme.label()));
@@ -141,7 +144,7 @@ fn top(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> 
     lines
 }
 
-fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice) -> Line<'static> {
+fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
     let style = match advice.situation {
         Situation::Alert(rule) => look.theme.severity(rule.severity()),
         Situation::Completed => look.theme.good(),
@@ -152,9 +155,14 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice) -> Line<'static> 
         Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
         None => "  never checked".into(),
     };
+    let room = columns.saturating_sub(LABEL);
+    let verdict = width::cut(&advice.verdict, room, look.theme.ellipsis);
+    let rest = room.saturating_sub(width::of(&verdict));
+    // Half of a time says nothing.
+    let checked = if width::of(&checked) <= rest { checked } else { String::new() };
     Line::from(vec![
         Span::styled(format!("{:<LABEL$}", "VERDICT"), look.theme.label()),
-        Span::styled(advice.verdict.clone(), style.patch(look.theme.label())),
+        Span::styled(verdict, style.patch(look.theme.label())),
         Span::styled(checked, look.theme.dim()),
     ])
 }
@@ -226,6 +234,7 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
     let alerts: Vec<_> =
         alerts.map(|alert| format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule)).collect();
     let facts = [
+        ("hash", Some(tx.told.transaction_id.to_string())),
         ("quoteId", Some(tx.told.quote_id.clone())),
         ("requestId", tx.request_id().map(str::to_owned)),
         ("refund to", tx.told.from_address.clone()),

@@ -31,28 +31,24 @@ pub(super) fn scroll_end(look: &Look<'_>, pane: Rect) -> usize {
 }
 
 fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
+    let title = |title: &'static str| Line::styled(title, look.theme.label());
+    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
+    let mut lines = vec![title("SYMBOLS")];
+    lines.extend(paragraph(&format!("{}, # not documented", statuses.join(", ")), columns));
+    lines.extend(paragraph("!! act now, ! look, i for information; DUE: until support may be contacted", columns));
     for group in Group::ALL {
-        lines.push(Line::styled(group.title(), look.theme.label()));
+        lines.extend([Line::default(), title(group.title())]);
         lines.extend(COMMANDS.iter().filter(|command| command.group == group).map(|command| {
             let keys = width::fit(&command.keys.join(" "), 16, look.theme.ellipsis);
             Line::from(vec![Span::styled(format!("  {keys} "), look.theme.key()), Span::raw(command.help)])
         }));
-        lines.push(Line::default());
     }
-    lines.push(Line::styled("SYMBOLS", look.theme.label()));
-    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
-    lines.extend(paragraph(&statuses.join(", "), columns));
-    lines.extend(paragraph("!! act now, ! look, i for information", columns));
-    lines.push(Line::default());
-    lines.push(Line::styled("FILTER", look.theme.label()));
+    lines.extend([Line::default(), title("FILTER")]);
     lines.extend(paragraph(
         "Terms are joined by and; - negates. Bare words match hash, chains, ticket, labels and notes.",
         columns,
     ));
-    for example in FILTERS {
-        lines.push(Line::raw(format!("  {example}")));
-    }
+    lines.extend(FILTERS.iter().map(|example| Line::raw(format!("  {example}"))));
     lines
 }
 

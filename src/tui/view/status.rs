@@ -75,9 +75,9 @@ fn budget(look: &Look<'_>) -> Line<'static> {
         spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), look.theme.info()));
         let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
         spans.push(Span::styled(format!("  429s {}", report.throttled), style));
-        spans.push(Span::raw(format!("  {} polled", report.unsettled)));
+        spans.push(Span::raw(format!("  {} to poll", report.unsettled)));
     } else {
-        spans.push(Span::styled("not spent here", look.theme.warning()));
+        spans.push(Span::styled("not spent: nobody polls", look.theme.warning()));
     }
     let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::long);
     spans.push(Span::raw(format!("  oldest answer {oldest}")));
@@ -99,7 +99,12 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
             let rest = resting
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
             let error = report.last_error.as_deref().unwrap_or("none");
-            format!("{}{rest}   {} requests   last error {error}", report.health, report.requests)
+            let whose = match (report.process == setting.process, setting.polls) {
+                (true, _) => "",
+                (false, true) => " (another hoptop polls; this one takes over when that one ends)",
+                (false, false) => " (another hoptop polls)",
+            };
+            format!("{}{whose}{rest}   {} requests   last error {error}", report.health, report.requests)
         }
     };
     let label = label(look, "POLL");

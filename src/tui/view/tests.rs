@@ -167,12 +167,12 @@ fn history() -> History {
     let lines = [
         change(ago(38, 0), What::Imported),
         answer(ago(38, 0), ago(38, 0), 1, "not found", 404),
-        change(ago(38, 0), What::StatusChanged { previous: None }),
+        change(ago(38, 0), What::StatusChanged { previous: None, current: "not_found".into() }),
         answer(ago(37, 51), ago(0, 12), 460, "ongoing", 200),
-        change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()) }),
+        change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() }),
         change(ago(8, 0), What::AlertRaised { rule: Rule::Overdue, severity }),
     ];
-    History::new(&lines, Some(&RouterStatus::Ongoing))
+    History::new(&lines)
 }
 
 fn detail(size: (u16, u16)) -> Model {

@@ -1,0 +1,561 @@
+//! The real driver over a real store and the simulated service, under paused time.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tempfile::TempDir;
+use tokio::{
+    sync::{oneshot, watch},
+    task::{JoinHandle, spawn_blocking},
+    time::timeout,
+};
+
+use super::*;
+use crate::{
+    api,
+    clock::{Clock, Mono},
+    domain::{
+        alert::Rule,
+        change::{Change, What},
+        ids::RowId,
+        observation::{Failure, Observation, Outcome},
+        status::RouterStatus,
+        transaction::{NewTransaction, Told, Tracking, Transaction},
+    },
+    sim::{
+        scenario::Scenario,
+        service::{Report, Request, Service},
+    },
+    store::{Feed, Reader, Store},
+};
+
+/// In the simulated time; whatever a test waits for happens long before.
+const NEVER: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// What stands between the poller and the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Fine,
+    /// The ID is one that the service has withdrawn.
+    Withdrawn,
+    /// The connection is refused.
+    Refused,
+    /// The request is accepted, and nothing comes.
+    Silent,
+    /// The client panics.
+    Panics,
+}
+
+/// The simulated service in this process, as something that can be asked.
+struct SimulatedWire {
+    service: Arc<Mutex<Service>>,
+    clock: Clock,
+    mood: fn(u64) -> Mood,
+    requests: watch::Sender<Vec<(Mono, Told)>>,
+}
+
+impl SimulatedWire {
+    fn request(told: &Told, id: &str) -> Request {
+        let query = [
+            ("transactionId", told.transaction_id.as_str()),
+            ("fromChainId", told.from_chain.as_str()),
+            ("toChainId", told.to_chain.as_str()),
+            ("quoteId", told.quote_id.as_str()),
+        ];
+        Request {
+            path: "/v2/status".to_owned(),
+            integrator_id: Some(id.to_owned()),
+            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        }
+    }
+
+    async fn fail(&self, failure: Failure, after: Duration) -> Observation {
+        self.clock.sleep_until(self.clock.now().mono + after).await;
+        Observation { outcome: Outcome::Failed(failure), http_status: None, latency: after, body: None }
+    }
+}
+
+impl Wire for SimulatedWire {
+    async fn status(&self, told: &Told) -> Observation {
+        let now = self.clock.now();
+        self.requests.send_modify(|requests| requests.push((now.mono, told.clone())));
+        let id = match (self.mood)(now.mono.0.as_secs()) {
+            Mood::Fine => "an-integrator-7f3a",
+            Mood::Withdrawn => "revoked-integrator-7f3a",
+            Mood::Refused => {
+                return self.fail(Failure::Transport("refused".to_owned()), Duration::from_millis(30)).await;
+            }
+            Mood::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
+            Mood::Panics => panic!("the wire is to panic here"),
+        };
+        let reply = locked(&self.service).handle(&Self::request(told, id), now);
+        self.clock.sleep_until(now.mono + reply.delay).await;
+        let seen =
+            api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let outcome = api::interpret(&seen, told, self.clock.now().wall);
+        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body) }
+    }
+}
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
+
+fn start() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_750_000_000, 0).unwrap()
+}
+
+/// A store in a temporary folder, a simulated service, and the time.
+struct Bench {
+    folder: TempDir,
+    store: Store,
+    clock: Clock,
+    scenario: Scenario,
+    service: Arc<Mutex<Service>>,
+    rps: f64,
+}
+
+impl Bench {
+    /// A service that plays `scenario`, and a store that tracks all of its transactions.
+    async fn new(scenario: &str, rps: f64) -> Self {
+        let bench = Self::empty(scenario, rps);
+        bench.import(bench.scenario.world(start()).transfers()).await;
+        bench
+    }
+
+    fn empty(scenario: &str, rps: f64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = Scenario::parse(scenario).unwrap();
+        Self {
+            store: Store::open(&folder.path().join("hoptop.db")).unwrap(),
+            clock: Clock::starting_at(start()),
+            service: Arc::new(Mutex::new(scenario.service(start()))),
+            folder,
+            scenario,
+            rps,
+        }
+    }
+
+    async fn import(&self, batch: Vec<NewTransaction>) {
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
+        spawn_blocking(move || store.import("default", batch, at).wait()).await.unwrap().unwrap();
+    }
+
+    async fn request_poll(&self, row: RowId) {
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
+        spawn_blocking(move || store.request_poll(vec![row], at).wait()).await.unwrap().unwrap();
+    }
+
+    fn start(&self, mood: fn(u64) -> Mood) -> Poller {
+        self.start_with(mood, None)
+    }
+
+    fn start_with(&self, mood: fn(u64) -> Mood, lease: Option<LeaseAt>) -> Poller {
+        let wire = Arc::new(SimulatedWire {
+            service: Arc::clone(&self.service),
+            clock: self.clock.clone(),
+            mood,
+            requests: watch::Sender::default(),
+        });
+        let setup = Setup {
+            store: self.store.clone(),
+            wire: Arc::clone(&wire),
+            clock: self.clock.clone(),
+            profile: "default".to_owned(),
+            rps: self.rps,
+            shown_id: "…7f3a".to_owned(),
+            lease,
+            seed: 7,
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));
+        Poller { wire, stop, task }
+    }
+
+    async fn read<T: Send + 'static>(&self, work: impl FnOnce(&Reader) -> T + Send + 'static) -> T {
+        let store = self.store.clone();
+        spawn_blocking(move || work(&store.reader().unwrap())).await.unwrap()
+    }
+
+    async fn transactions(&self) -> Vec<Transaction> {
+        self.read(|reader| reader.load().unwrap().0).await
+    }
+
+    async fn alerts(&self) -> Vec<Rule> {
+        self.read(|reader| reader.alerts().unwrap().into_iter().map(|alert| alert.rule).collect()).await
+    }
+
+    /// The feed, without what says only that somebody was asked about or imported.
+    async fn news(&self) -> Vec<Change> {
+        let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
+        let Feed::Changes(changes) = self.read(changes).await else { panic!("the feed was cut") };
+        changes.into_iter().filter(|change| !matches!(change.what, What::Polled | What::Imported)).collect()
+    }
+
+    async fn count(&self, name: &str) -> usize {
+        self.news().await.iter().filter(|change| change.what.name() == name).count()
+    }
+
+    /// Waits until all transactions are as `wanted` says.
+    async fn until_all(&self, wanted: fn(&Transaction) -> bool) {
+        self.until(move |reader| reader.load().unwrap().0.iter().all(wanted)).await;
+    }
+
+    /// Waits until the feed has an entry of this name.
+    async fn until_told(&self, name: &'static str) {
+        self.until(move |reader| {
+            let Feed::Changes(changes) = reader.changes_after(0, 1_000_000).unwrap() else { return false };
+            changes.iter().any(|change| change.what.name() == name)
+        })
+        .await;
+    }
+
+    async fn until(&self, holds: impl Fn(&Reader) -> bool + Clone + Send + 'static) {
+        let mut commits = self.store.subscribe().unwrap();
+        let wait = async {
+            while !self.read(holds.clone()).await {
+                commits.changed().await.unwrap();
+            }
+        };
+        timeout(NEVER, wait).await.expect("it never came about");
+    }
+
+    /// Lets so much time pass.
+    async fn pass(&self, span: Duration) {
+        self.clock.sleep_until(self.clock.now().mono + span).await;
+    }
+
+    fn report(&self) -> Report {
+        locked(&self.service).report()
+    }
+
+    /// The budget as the service saw it.
+    fn assert_within_budget(&self) {
+        let Report { throttled, worst_window, windows_over, .. } = self.report();
+        assert_eq!((throttled, windows_over), (0, 0));
+        assert!(worst_window <= self.scenario.limits().rps as usize, "{worst_window}");
+    }
+}
+
+/// A poller that runs.
+struct Poller {
+    wire: Arc<SimulatedWire>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), PollerError>>,
+}
+
+impl Poller {
+    /// The requests so far: when each was sent, and about what.
+    fn requests(&self) -> Vec<(Mono, Told)> {
+        self.wire.requests.borrow().clone()
+    }
+
+    /// The seconds between requests.
+    fn gaps(&self) -> Vec<f64> {
+        let requests = self.requests();
+        requests.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs_f64()).collect()
+    }
+
+    async fn until_sent(&self, count: usize) {
+        let mut requests = self.wire.requests.subscribe();
+        let sent = requests.wait_for(|requests| requests.len() >= count);
+        timeout(NEVER, sent).await.expect("not so many were sent").unwrap();
+    }
+
+    async fn stop(self) -> Result<(), PollerError> {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap()
+    }
+
+    /// The requests by transaction; no two about the same one came within five seconds of each other.
+    fn by_transaction(&self) -> BTreeMap<String, Vec<Mono>> {
+        let mut asked: BTreeMap<_, Vec<Mono>> = BTreeMap::new();
+        for (at, told) in self.requests() {
+            asked.entry(told.transaction_id.key()).or_default().push(at);
+        }
+        for (hash, times) in &asked {
+            let close = times.windows(2).find(|pair| pair[1].since(pair[0]) < Duration::from_secs(5));
+            assert_eq!(close, None, "{hash} was asked about twice within five seconds");
+        }
+        asked
+    }
+}
+
+/// A scenario of `count` transactions that all answer so.
+fn scenario(count: usize, service: &str, answers: &str) -> String {
+    let transaction = |number| {
+        format!(
+            "[[transaction]]\ntransactionId = \"0x{number:064x}\"\nfromChainId = \"42161\"\ntoChainId = \"8453\"\n\
+             quoteId = \"q-{number}\"\nanswers = [{answers}]\n"
+        )
+    };
+    format!("[service]\nrps = 10.0\ncounts_from = \"first_request\"\n{service}\n")
+        + &(1..=count).map(transaction).collect::<String>()
+}
+
+const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
+const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
+
+fn is(tx: &Transaction, status: &RouterStatus) -> bool {
+    tx.learned.status.as_ref() == Some(status)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
+    let bench = Bench::new(include_str!("../../assets/scenarios/batch-200.toml"), 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    // The scenario's length, and a round.
+    bench.pass(Duration::from_secs(150 + 25)).await;
+    let sent = poller.requests().len();
+    bench.pass(Duration::from_secs(10 * 60)).await;
+    assert_eq!(poller.requests().len(), sent, "settled transactions were asked about again");
+    bench.assert_within_budget();
+    assert_eq!(bench.report().requests, sent as u64);
+
+    let asked = poller.by_transaction();
+    let transactions = bench.transactions().await;
+    assert_eq!(transactions.len(), 200);
+    for tx in &transactions {
+        let hash = &tx.told.transaction_id;
+        let status = tx.learned.status.as_ref().map(RouterStatus::raw);
+        assert_eq!(status, bench.scenario.final_status(hash.as_str()), "{hash}");
+        assert_eq!(tx.learned.polls, asked[&hash.key()].len() as u64, "{hash}");
+        // 200 at 10 a second are 20 s a round, and a slot rests for a second after its answer.
+        let late = asked[&hash.key()].windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(25));
+        assert_eq!(late, None, "{hash} was left waiting");
+    }
+    assert!(transactions.iter().all(Transaction::is_settled));
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_id_is_probed_once_a_minute_until_it_is_taken() {
+    let bench = Bench::new(&scenario(20, "", ONGOING), 10.0).await;
+    let poller = bench.start(|second| if second < 200 { Mood::Withdrawn } else { Mood::Fine });
+    bench.until_told("unauthorized").await;
+    assert_eq!(bench.alerts().await, [Rule::Unauthorized]);
+    bench.until_told("recovered").await;
+    let before: Vec<_> = poller.gaps();
+    assert_eq!(before.len(), 4, "{before:?}");
+    assert!(before.iter().all(|gap| (60.0..61.0).contains(gap)), "{before:?}");
+
+    bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+    assert_eq!((bench.count("unauthorized").await, bench.count("recovered").await), (1, 1));
+    assert_eq!(bench.count("poll_failed").await, 0, "the ID's trouble was held against a transaction");
+    assert_eq!(bench.alerts().await, []);
+    poller.by_transaction();
+    bench.assert_within_budget();
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_429_all_rest_as_long_as_the_service_asks_for() {
+    for (header, least, most) in [(r#", retry_after = "7""#, 7.0, 10.6), ("", 1.0, 1.6)] {
+        let answers = format!(r#"{{ from = 0, http = 429{header} }}, {{ from = 0.5, status = "ongoing" }}"#);
+        let bench = Bench::new(&scenario(5, "", &answers), 10.0).await;
+        let poller = bench.start(|_| Mood::Fine);
+        bench.until_told("throttled").await;
+        assert_eq!(bench.alerts().await, [Rule::Throttled]);
+        bench.until_told("recovered").await;
+        let rest = poller.gaps()[0];
+        assert!((least..most).contains(&rest), "{rest}");
+        bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+        assert_eq!((bench.count("throttled").await, bench.count("recovered").await), (1, 1));
+        assert_eq!((bench.alerts().await, bench.report().throttled), (vec![], 1));
+        poller.stop().await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_out_of_reach_is_told_once_and_probed_ever_more_rarely() {
+    let bench = Bench::new(&scenario(10, "", ONGOING), 10.0).await;
+    let poller = bench.start(|second| if second < 100 { Mood::Refused } else { Mood::Fine });
+    bench.until_told("unreachable").await;
+    assert_eq!(poller.requests().len(), 5);
+    assert_eq!(bench.alerts().await, [Rule::Unreachable]);
+    bench.until_told("recovered").await;
+    let probes = poller.gaps().split_off(4);
+    assert_eq!(probes.len(), 5, "{probes:?}");
+    for (probe, wait) in probes.iter().zip([5.0, 10.0, 20.0, 40.0, 60.0]) {
+        assert!((wait..wait + 0.2).contains(probe), "{probes:?}");
+    }
+    bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+    assert_eq!((bench.count("unreachable").await, bench.count("recovered").await), (1, 1));
+    assert_eq!(bench.alerts().await, []);
+    poller.by_transaction();
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
+    let bench = Bench::new(&scenario(2, "", ONGOING), 1.0).await;
+    let poller = bench.start(|second| if second == 0 { Mood::Silent } else { Mood::Fine });
+    poller.until_sent(2).await;
+    let gap = poller.gaps()[0];
+    assert!((21.0..21.1).contains(&gap), "{gap}");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_parameters_park_one_transaction_and_no_other() {
+    let text = scenario(3, "", SUCCESS)
+        + "[[transaction]]\ntransactionId = \"0xbad\"\nfromChainId = \"1\"\ntoChainId = \"10\"\nquoteId = \"q\"\n\
+           answers = [{ from = 0, http = 400, body = '{\"message\":\"quoteId is not valid\"}' }]\n";
+    let bench = Bench::new(&text, 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.until_all(|tx| !tx.wants_polling()).await;
+    bench.pass(Duration::from_secs(600)).await;
+    let asked = poller.by_transaction();
+    for tx in bench.transactions().await {
+        assert_eq!(asked[&tx.told.transaction_id.key()].len(), 1);
+        match &tx.tracking {
+            Tracking::Parked(reason) => assert!(reason.contains("quoteId is not valid"), "{reason}"),
+            tracking => assert_eq!((tracking, tx.is_settled()), (&Tracking::Active, true)),
+        }
+    }
+    assert_eq!((bench.count("rejected").await, bench.alerts().await), (1, vec![Rule::Rejected]));
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_record_keeps_the_last_state_and_what_is_undocumented_is_polled_on() {
+    let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, http = 200, body = "<html>" },
+        { from = 12, status = "SUCCESS" }, { from = 40, status = "success" }"#;
+    let bench = Bench::new(&scenario(1, "", answers), 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.until_told("poll_failed").await;
+    let tx = bench.transactions().await.remove(0);
+    assert!(is(&tx, &RouterStatus::Ongoing) && tx.learned.last_error.unwrap().contains("HTML"));
+    bench.until_told("alert_raised").await;
+    let tx = bench.transactions().await.remove(0);
+    assert!(is(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.wants_polling());
+    assert_eq!(bench.alerts().await, [Rule::Regressed]);
+    bench.until_all(Transaction::is_settled).await;
+    assert_eq!(bench.alerts().await, []);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_when_it_settles() {
+    let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 400, status = "success", steps = 3 }"#;
+    let bench = Bench::empty(&scenario(1, "", answers), 1.0);
+    let mut new = bench.scenario.world(start()).transfers().remove(0);
+    // 15 minutes after this is the 120th second, which is in the middle of the outage.
+    new.told.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
+    bench.import(vec![new]).await;
+    let poller = bench.start(|second| if (110..128).contains(&second) { Mood::Refused } else { Mood::Fine });
+    bench.until_told("alert_raised").await;
+    let tx = bench.transactions().await.remove(0);
+    let heard = (bench.clock.now().wall - start()).as_seconds_f64();
+    assert!((128.0..220.0).contains(&heard) && tx.is_overdue(), "{heard}");
+    assert_eq!(bench.alerts().await, [Rule::Overdue]);
+
+    bench.until_all(Transaction::is_settled).await;
+    let of_overdue = |change: &Change| match change.what {
+        What::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
+        What::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
+        _ => None,
+    };
+    let steps: Vec<_> = bench.news().await.iter().filter_map(of_overdue).collect();
+    assert_eq!((steps, bench.alerts().await), (vec!["raised", "cleared"], vec![]));
+    assert!(poller.requests().len() > 40, "it was hardly asked about between the two");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_s_request_about_a_settled_transaction_is_carried_out_once() {
+    let bench = Bench::new(&scenario(2, "", SUCCESS), 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.until_all(Transaction::is_settled).await;
+    let tx = bench.transactions().await.remove(0);
+    bench.request_poll(tx.id).await;
+    bench.request_poll(tx.id).await;
+    poller.until_sent(3).await;
+    bench.pass(Duration::from_secs(600)).await;
+    assert_eq!(poller.by_transaction()[&tx.told.transaction_id.key()].len(), 2);
+    assert_eq!(poller.requests().len(), 3);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_imported_while_it_runs_is_polled() {
+    let bench = Bench::empty(&scenario(2, "", SUCCESS), 10.0);
+    let mut batch = bench.scenario.world(start()).transfers();
+    let poller = bench.start(|_| Mood::Fine);
+    bench.import(vec![batch.remove(0)]).await;
+    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_settled()).count() == 1).await;
+    bench.import(batch).await;
+    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_settled()).count() == 2).await;
+    assert_eq!(poller.requests().len(), 2);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_it_is_stopped_what_is_under_way_is_kept_and_nothing_more_is_sent() {
+    let bench = Bench::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    poller.until_sent(3).await;
+    poller.stop().await.unwrap();
+    assert_eq!(bench.report().requests, 3);
+    let answered = bench.transactions().await.iter().filter(|tx| is(tx, &RouterStatus::Ongoing)).count();
+    assert_eq!(answered, 3);
+    // The store writes one thing after another: once this is kept, the poller's last report is.
+    bench.import(Vec::new()).await;
+    let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
+    assert_eq!((report.health.as_str(), report.requests), ("stopped", 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_says_nothing_does_not_hold_up_the_end() {
+    let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
+    let poller = bench.start(|_| Mood::Silent);
+    poller.until_sent(1).await;
+    let stopped = bench.clock.now().mono;
+    poller.stop().await.unwrap();
+    let took = bench.clock.now().mono.since(stopped);
+    assert!(took <= Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_poller_waits_for_the_budget_and_takes_over() {
+    let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
+    let lease = || Some(LeaseAt { folder: bench.folder.path().join("state"), fingerprint: "aa".to_owned() });
+    let first = bench.start_with(|_| Mood::Fine, lease());
+    first.until_sent(10).await;
+    let second = bench.start_with(|_| Mood::Fine, lease());
+    first.until_sent(20).await;
+    assert_eq!(second.requests().len(), 0);
+    first.stop().await.unwrap();
+    let stopped = bench.clock.now().mono;
+    second.until_sent(20).await;
+    let waited = second.requests()[0].0.since(stopped);
+    assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&waited), "{waited:?}");
+    bench.assert_within_budget();
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_budget_can_be_stopped() {
+    let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
+    let lease = || Some(LeaseAt { folder: bench.folder.path().join("state"), fingerprint: "aa".to_owned() });
+    let first = bench.start_with(|_| Mood::Fine, lease());
+    first.until_sent(1).await;
+    let second = bench.start_with(|_| Mood::Fine, lease());
+    first.until_sent(3).await;
+    second.stop().await.unwrap();
+    first.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_panics_ends_the_poller_with_an_error() {
+    let bench = Bench::new(&scenario(2, "", ONGOING), 10.0).await;
+    let poller = bench.start(|_| Mood::Panics);
+    let error = timeout(NEVER, poller.task).await.expect("it went on").unwrap().unwrap_err();
+    assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
+}
