@@ -120,6 +120,15 @@ fn rooms_import_only_what_lies_below_them() {
     assert_eq!(wrong, [""; 0]);
 }
 
+/// So that the test above sees every way out of a room.
+#[test]
+fn nobody_leaves_a_room_by_way_of_super() {
+    for source in sources() {
+        let way_out = "super::".repeat(source.module().split('/').count());
+        assert!(!source.code.contains(&way_out), "{} says {way_out}", source.path.display());
+    }
+}
+
 #[test]
 fn the_view_knows_model_theme_and_commands_only() {
     let view = sources().into_iter().filter(|source| source.module().starts_with("tui/view"));
