@@ -10,8 +10,8 @@ use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
 use tokio::{
-    sync::{mpsc, watch},
-    task::spawn_blocking,
+    sync::watch,
+    task::{JoinError, JoinSet},
 };
 
 use super::{
@@ -52,6 +52,9 @@ pub enum RunError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A task panicked.
+    #[error("a task of the dashboard failed: {0}")]
+    Task(#[from] JoinError),
 }
 
 /// Runs the dashboard until the person quits or `stop` resolves, and returns what that said; `None` for a person's quit.
@@ -74,7 +77,7 @@ where
         tokio::select! {
             biased;
             stopped = &mut stop => return Ok(Some(stopped)),
-            Some(message) = dashboard.messages.recv() => dashboard.take(message),
+            Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             event = input.next() => dashboard.on_event(event)?,
             _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.read_news(),
             () = clock.sleep_until(wake) => dashboard.on_time(),
@@ -99,8 +102,8 @@ struct Dashboard {
     store: Store,
     follower: Follower,
     commits: watch::Receiver<u64>,
-    messages: mpsc::UnboundedReceiver<Msg>,
-    sender: mpsc::UnboundedSender<Msg>,
+    /// Blocking work, each ending in a message. One that panics ends the loop.
+    tasks: JoinSet<Msg>,
     /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
     reading: bool,
     /// Whether the last reading failed: the next second tries again.
@@ -116,15 +119,13 @@ impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
         let Parts { store, clock, setting, theme } = parts;
         let size = terminal.size().map_err(fault)?;
-        let (sender, messages) = mpsc::unbounded_channel();
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme,
             follower: Follower::new(&store, Interest::Everything)?,
             commits: store.subscribe()?,
             store,
-            messages,
-            sender,
+            tasks: JoinSet::new(),
             reading: false,
             read_again: false,
             dirty: true,
@@ -210,22 +211,17 @@ impl Dashboard {
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.
-    fn spawn(&self, work: impl FnOnce() -> Msg + Send + 'static) {
-        let sender = self.sender.clone();
-        spawn_blocking(move || {
-            if sender.send(work()).is_err() {
-                tracing::debug!("the dashboard ended before its work");
-            }
-        });
+    fn spawn(&mut self, work: impl FnOnce() -> Msg + Send + 'static) {
+        self.tasks.spawn_blocking(work);
     }
 
     fn read_news(&mut self) {
         self.reading = true;
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         self.spawn(move || {
-            let news = follower.news();
+            // The news last: read, they don't come again.
             let poller = follower.read(|reader| reader.poller(&profile));
-            match news.and_then(|news| Ok((news, poller?))) {
+            match poller.and_then(|poller| Ok((follower.news()?, poller))) {
                 Ok((news, poller)) => Msg::News(Box::new(news), poller),
                 Err(error) => Msg::NotRead(error.to_string()),
             }
