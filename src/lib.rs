@@ -17,7 +17,7 @@
 //!              └────────────► api (reqwest) ──────────────┘ ──► the service, or sim
 //! ```
 //!
-//! Who may import whom (held by `tests/architecture.rs`): `clock` and `domain` know nobody; `schedule`, `budget`,
+//! Who may import whom (held by `tests/architecture.rs`): `clock`, `private` and `domain` know nobody; `schedule`, `budget`,
 //! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
 //! `tui` and `cli` know the poller; `main` knows `cli`.
 
@@ -30,6 +30,7 @@ pub mod config;
 pub mod domain;
 pub mod intake;
 pub mod poller;
+pub mod private;
 pub mod schedule;
 pub mod sim;
 pub mod store;

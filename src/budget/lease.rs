@@ -4,12 +4,14 @@
 //! file's content is a hint to the next holder, in Unix milliseconds; one that can't be read counts as none.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{File, TryLockError},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
+
+use crate::private;
 
 /// The right to spend the budget, until it is dropped.
 #[derive(Debug)]
@@ -51,18 +53,8 @@ impl Lease {
     }
 
     fn lock(path: &Path) -> io::Result<Option<Self>> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-            let mut builder = fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(folder)?;
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path)?;
+        path.parent().map_or(Ok(()), private::make_folder)?;
+        let file = private::file_options().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { locked: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -73,6 +65,8 @@ impl Lease {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

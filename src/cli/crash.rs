@@ -4,7 +4,6 @@
 //! either.
 
 use std::{
-    fs::OpenOptions,
     io::{self, Write},
     panic,
     path::{Path, PathBuf},
@@ -16,7 +15,7 @@ use color_eyre::{
     eyre::Result,
 };
 
-use crate::{clock::Clock, tui::terminal};
+use crate::{clock::Clock, private, tui::terminal};
 
 /// Where reports go; the system's folder for temporary files until the settings are known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -63,13 +62,9 @@ pub fn install_hooks() -> Result<()> {
 
 fn write(report: &str) -> io::Result<PathBuf> {
     let folder = FOLDER.get().cloned().unwrap_or_else(std::env::temp_dir);
-    super::session::make_private_folder(&folder)?;
+    private::make_folder(&folder)?;
     let stamp = Clock::system().now().wall.format("%Y%m%dT%H%M%S%3f");
     let path = folder.join(format!("crash-{stamp}-{}.txt", std::process::id()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(&path)?.write_all(report.as_bytes())?;
+    private::file_options().write(true).create_new(true).open(&path)?.write_all(report.as_bytes())?;
     Ok(path)
 }

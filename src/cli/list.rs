@@ -13,7 +13,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{context::Context, exit::Exit, json::TransactionView};
 use crate::domain::{
-    alert::{Alert, Subject},
+    alert::{self, Alert},
     filter::{self, Candidate, Filter, FilterError},
     glance,
     ids::RowId,
@@ -50,7 +50,7 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(filter) = read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
     let now = cx.now.wall;
     let (transactions, alerts, _) = cx.store.reader()?.load()?;
-    let alerts = by_transaction(alerts);
+    let (alerts, _) = alert::by_subject(alerts);
     let candidate = |tx| Candidate { tx, alerts: alerts_of(&alerts, tx) };
     let mut passing: Vec<_> =
         transactions.iter().map(candidate).filter(|candidate| filter.matches(candidate, now)).collect();
@@ -129,17 +129,6 @@ fn point_at(text: &str, error: &FilterError, err: &mut dyn Write) -> io::Result<
         writeln!(err, "  {}{}", " ".repeat(before.width()), "^".repeat(wrong.width().max(1)))?;
     }
     Ok(())
-}
-
-/// Alerts by the transaction that they are about; those of a whole profile are left out.
-pub fn by_transaction(alerts: Vec<Alert>) -> HashMap<RowId, Vec<Alert>> {
-    let mut grouped: HashMap<_, Vec<_>> = HashMap::new();
-    for alert in alerts {
-        if let Subject::Transaction(row) = alert.subject {
-            grouped.entry(row).or_default().push(alert);
-        }
-    }
-    grouped
 }
 
 /// The alerts that stand for this transaction.

@@ -1,11 +1,6 @@
 //! What the commands that poll share: the poller as a task that can be stopped, and the log.
 
-use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io,
-    path::Path,
-    sync::Arc,
-};
+use std::{fs, path::Path, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -15,6 +10,7 @@ use crate::{
     clock::Clock,
     domain::secret::IntegratorId,
     poller::{self, HttpWire, LeaseAt, PollerError, Setup},
+    private,
     store::Store,
 };
 
@@ -98,11 +94,8 @@ pub fn start_log(state_dir: &Path) -> Result<()> {
     if fs::metadata(&path).is_ok_and(|log| log.len() > LONGEST) {
         fs::rename(&path, state_dir.join("hoptop.log.1")).wrap_err("the old log can't be put aside")?;
     }
-    let mut options = OpenOptions::new();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = make_private_folder(state_dir).and_then(|()| options.open(&path)).wrap_err_with(|| {
+    let open = || private::file_options().append(true).create(true).open(&path);
+    let file = private::make_folder(state_dir).and_then(|()| open()).wrap_err_with(|| {
         format!(
             "the log {} can't be written; check its permissions or name another folder with --state-dir",
             path.display()
@@ -110,16 +103,4 @@ pub fn start_log(state_dir: &Path) -> Result<()> {
     })?;
     tracing_subscriber::fmt().with_writer(Arc::new(file)).with_ansi(false).with_target(false).init();
     Ok(())
-}
-
-/// Makes a folder (0700) where there is none.
-pub fn make_private_folder(folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        return Ok(());
-    }
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

@@ -18,7 +18,7 @@ use crate::{
     clock::Now,
     domain::{
         advice,
-        alert::Alert,
+        alert::{self, Alert},
         chains, glance,
         ids::ChainId,
         record::{ChainSide, StatusRecord, Step},
@@ -50,7 +50,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     }
     let reader = cx.store.reader()?;
     let history = reader.history(tx.id)?;
-    let alerts = list::by_transaction(reader.alerts()?);
+    let (alerts, _) = alert::by_subject(reader.alerts()?);
     let alerts = list::alerts_of(&alerts, &tx);
     if args.json {
         let view = ShowView {

@@ -26,7 +26,7 @@ use crate::{
     config::Settings,
     domain::{
         advice,
-        alert::{Alert, Rule, Subject},
+        alert::{self, Alert, Rule, Subject},
         change::{Change, What},
         filter::{Candidate, Filter},
         glance,
@@ -210,7 +210,7 @@ impl<'a> Watching<'a> {
             if news.anew {
                 self.obstacle = alerts.iter().find_map(|alert| self.standing_obstacle(alert));
             }
-            self.alerts = list::by_transaction(alerts);
+            (self.alerts, _) = alert::by_subject(alerts);
         }
         for tx in news.transactions {
             let own = tx.profile == self.profile;

@@ -2,7 +2,7 @@
 //!
 //! When an alert is raised or cleared is decided in `alerts`; here is only what it is.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,19 @@ pub struct Alert {
     pub clean: u32,
     /// One line on this case.
     pub message: String,
+}
+
+/// Alerts by what they are about: by transaction, and those of whole profiles.
+pub fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec<Alert>) {
+    let mut of_transactions: HashMap<RowId, Vec<Alert>> = HashMap::new();
+    let mut of_profiles = Vec::new();
+    for alert in alerts {
+        match alert.subject {
+            Subject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
+            Subject::Profile => of_profiles.push(alert),
+        }
+    }
+    (of_transactions, of_profiles)
 }
 
 /// One step in an alert's life, decided by `alerts` and carried out by `store`.

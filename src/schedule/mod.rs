@@ -69,6 +69,26 @@ struct Item {
     kept: bool,
 }
 
+impl Item {
+    fn new(standing: Standing, kept: bool, now: Now) -> Self {
+        let first_turn = first_turn(standing.last_answer, now);
+        Self {
+            rested: first_turn,
+            earliest: first_turn,
+            last_answer: order(standing.last_answer),
+            deadline: standing.deadline,
+            failures: 0,
+            in_flight: false,
+            kept,
+        }
+    }
+}
+
+/// The last answer in Unix milliseconds; never comes before all others.
+fn order(last_answer: Option<DateTime<Utc>>) -> i64 {
+    last_answer.map_or(i64::MIN, |at| at.timestamp_millis())
+}
+
 /// The queue of all transactions that are to be polled: least recently polled first. A decision costs O(log n).
 #[derive(Debug, Default)]
 pub struct Scheduler {
@@ -90,18 +110,11 @@ impl Scheduler {
         if let Some(known) = &known {
             self.unqueue(id, known);
         }
-        let last_answer = standing.last_answer.map_or(i64::MIN, |at| at.timestamp_millis());
         let item = match known {
-            Some(known) => Item { last_answer, deadline: standing.deadline, kept: true, ..known },
-            None => Item {
-                rested: first_turn(standing.last_answer, now),
-                earliest: first_turn(standing.last_answer, now),
-                last_answer,
-                deadline: standing.deadline,
-                failures: 0,
-                in_flight: false,
-                kept: true,
-            },
+            Some(known) => {
+                Item { last_answer: order(standing.last_answer), deadline: standing.deadline, kept: true, ..known }
+            }
+            None => Item::new(standing, true, now),
         };
         self.enqueue(id, &item);
         self.items.insert(id, item);
@@ -121,15 +134,8 @@ impl Scheduler {
     pub fn request(&mut self, id: RowId, now: Now) {
         if !self.requests.contains(&id) {
             self.requests.push_back(id);
-            self.items.entry(id).or_insert(Item {
-                rested: now.mono,
-                earliest: now.mono,
-                last_answer: i64::MIN,
-                deadline: None,
-                failures: 0,
-                in_flight: false,
-                kept: false,
-            });
+            let unheard = Standing { last_answer: None, deadline: None };
+            self.items.entry(id).or_insert_with(|| Item::new(unheard, false, now));
         }
     }
 

@@ -2,16 +2,12 @@
 //!
 //! It must never open the live file by ordinary I/O: closing it would drop SQLite's locks.
 
-use std::{
-    fs::{self, OpenOptions},
-    io,
-    path::Path,
-    time::Duration,
-};
+use std::{io, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{error::StoreError, migrate};
+use crate::private;
 
 /// `hopt` in ASCII: what `PRAGMA application_id` says of a hoptop store.
 const APPLICATION_ID: i64 = 0x686f_7074;
@@ -79,18 +75,10 @@ fn make_private(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        private::make_folder(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match private::file_options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

@@ -15,8 +15,7 @@ use self::{add::AddForm, history::History, list::List};
 use crate::{
     clock::Mono,
     domain::{
-        alert::{Alert, Severity, Subject},
-        filter::Candidate,
+        alert::{self, Alert, Severity},
         ids::RowId,
         transaction::Transaction,
     },
@@ -154,15 +153,8 @@ impl Model {
         }
         self.transactions.extend(news.transactions.into_iter().map(|transaction| (transaction.id, transaction)));
         if let Some(alerts) = news.alerts {
-            self.alerts.clear();
-            self.profile_alerts.clear();
-            for alert in alerts {
-                match alert.subject {
-                    Subject::Transaction(row) => self.alerts.entry(row).or_default().push(alert),
-                    Subject::Profile if alert.profile == self.setting.profile => self.profile_alerts.push(alert),
-                    Subject::Profile => {}
-                }
-            }
+            (self.alerts, self.profile_alerts) = alert::by_subject(alerts);
+            self.profile_alerts.retain(|alert| alert.profile == self.setting.profile);
             self.profile_alerts.sort_by_key(|alert| alert.rule);
         }
         self.poller = poller;
@@ -177,11 +169,6 @@ impl Model {
     /// The selected transaction.
     pub fn selected(&self) -> Option<&Transaction> {
         self.transactions.get(&self.list.selected?)
-    }
-
-    /// A transaction with what stands for it.
-    pub fn candidate(&self, row: RowId) -> Option<Candidate<'_>> {
-        Some(Candidate { tx: self.transactions.get(&row)?, alerts: self.alerts_of(row) })
     }
 
     /// What stands for a transaction.
@@ -208,19 +195,11 @@ impl Model {
     }
 
     /// The most urgent alert of a transaction: overdue first, of these the one that is due longest.
-    pub fn most_urgent(&self) -> Option<(&Alert, &Transaction)> {
-        let with_transaction = |(row, alerts): (&RowId, &'_ Vec<Alert>)| {
-            let transaction = self.transactions.get(row)?;
-            let alert = alerts.iter().min_by_key(|alert| alert.rule)?.id;
-            Some((*row, alert, transaction.deadline().at))
+    pub fn most_urgent<'a>(&'a self) -> Option<(&'a Alert, &'a Transaction)> {
+        let urgent = |(row, alerts): (&RowId, &'a Vec<Alert>)| {
+            Some((alerts.iter().min_by_key(|alert| alert.rule)?, self.transactions.get(row)?))
         };
-        let rank = |(row, id, deadline): &(RowId, i64, DateTime<Utc>)| {
-            let rule = self.alerts_of(*row).iter().find(|alert| alert.id == *id).map(|alert| alert.rule);
-            (rule, *deadline, *row)
-        };
-        let (row, id, _) = self.alerts.iter().filter_map(with_transaction).min_by_key(rank)?;
-        let alert = self.alerts_of(row).iter().find(|alert| alert.id == id)?;
-        Some((alert, self.transactions.get(&row)?))
+        self.alerts.iter().filter_map(urgent).min_by_key(|(alert, tx)| (alert.rule, tx.deadline().at, tx.id))
     }
 
     /// The oldest answer among those that are polled; of one never answered the time since it was first seen.

@@ -22,6 +22,7 @@ mod status;
 
 use ratatui::{
     Frame,
+    layout::Rect,
     widgets::{Clear, Paragraph},
 };
 
@@ -80,17 +81,20 @@ struct Look<'a> {
     now: Now,
 }
 
+/// The whole screen, as the model knows it.
+fn area(model: &Model) -> Rect {
+    let (width, height) = model.size;
+    Rect::new(0, 0, width, height)
+}
+
 /// Rows that the list has room for, on the screen or behind the detail.
 pub fn list_height(model: &Model) -> usize {
-    let (width, height) = model.size;
-    let area = ratatui::layout::Rect::new(0, 0, width, height);
-    list::rows_in(&layout::panes_of(Screen::List, model, area))
+    list::rows_in(&layout::panes_of(Screen::List, model, area(model)))
 }
 
 /// Rows of whatever scrolls now: the help, the detail, or the list.
 pub fn page(model: &Model) -> usize {
-    let (width, height) = model.size;
-    let panes = layout::panes(model, ratatui::layout::Rect::new(0, 0, width, height));
+    let panes = layout::panes(model, area(model));
     let bordered = matches!(model.overlay, Overlay::Help { .. }) || panes.split;
     match (&model.overlay, model.screen) {
         (Overlay::Help { .. }, _) | (_, Screen::Detail { .. }) => {
@@ -102,8 +106,7 @@ pub fn page(model: &Model) -> usize {
 
 /// How far the help, or else the detail, can be scrolled down.
 pub fn scroll_end(model: &Model, now: Now) -> usize {
-    let (width, height) = model.size;
-    let panes = layout::panes(model, ratatui::layout::Rect::new(0, 0, width, height));
+    let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
     let look = Look { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
