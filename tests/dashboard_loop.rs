@@ -130,8 +130,8 @@ impl Wire for InProcess {
         self.clock.sleep_until(arrived.mono + reply.delay).await;
         let answer =
             Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let outcome = api::interpret(&answer, told, self.clock.now().wall);
-        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body) }
+        let api::Heard { outcome, chains } = api::interpret(&answer, told, self.clock.now().wall);
+        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 }
 

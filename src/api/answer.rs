@@ -8,8 +8,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, error::Category};
 
-use super::{decode, message, retry_after};
+use super::{
+    decode::{self, Decoded},
+    message, retry_after,
+};
 use crate::domain::{
+    chain_config::ChainConfig,
     observation::{Failure, Outcome},
     text,
     transaction::Told,
@@ -26,20 +30,41 @@ pub struct Reply<'a> {
     pub body: &'a [u8],
 }
 
+/// What an answer tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard {
+    /// Of the transaction.
+    pub outcome: Outcome,
+    /// Of chains.
+    pub chains: Vec<ChainConfig>,
+}
+
+impl From<Outcome> for Heard {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, chains: Vec::new() }
+    }
+}
+
 /// What `reply` to a request for the status of `requested` means at the moment `wall`.
-pub fn interpret(reply: &Reply<'_>, requested: &Told, wall: DateTime<Utc>) -> Outcome {
+pub fn interpret(reply: &Reply<'_>, requested: &Told, wall: DateTime<Utc>) -> Heard {
+    match reply.status {
+        200 => ok(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
+        404 => Outcome::NotFound(message::message(reply.body)).into(),
+        _ => Outcome::Failed(refusal(reply, wall)).into(),
+    }
+}
+
+/// What an answer means that is neither a record nor a "not found", by its HTTP status (`service.md` 7.1).
+pub(super) fn refusal(reply: &Reply<'_>, wall: DateTime<Utc>) -> Failure {
     let said = || message::message(reply.body);
     let said_or = |otherwise: &str| said().unwrap_or_else(|| otherwise.to_owned());
-    let failure = match reply.status {
-        200 => return ok(reply.body, requested).unwrap_or_else(Outcome::Failed),
-        404 => return Outcome::NotFound(said()),
+    match reply.status {
         400 => Failure::Rejected(said_or("it gave no reason")),
         401 => Failure::Unauthorized(said_or("it gave no reason")),
         429 => Failure::Throttled { retry_after: rest(reply, wall) },
         status @ 300..=399 => Failure::Server { status, message: "the service redirects; not followed".into() },
         status => Failure::Server { status, message: said_or("no message") },
-    };
-    Outcome::Failed(failure)
+    }
 }
 
 /// The rest that a 429 asks for: in its header, else in its body (`service.md` 7.2).
@@ -48,25 +73,25 @@ fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
     reply.retry_after.and_then(|header| retry_after::header(header, wall)).or_else(in_body)
 }
 
-fn ok(body: &[u8], requested: &Told) -> Result<Outcome, Failure> {
+fn ok(body: &[u8], requested: &Told) -> Result<Heard, Failure> {
     let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
         let said = message::message(body).map(|said| format!(": {said}")).unwrap_or_default();
         let reason = format!("an object with none of the record's fields{said}");
         return Err(Failure::Unreadable(text::clean(&reason)));
     }
-    let record = decode::record(&object);
+    let Decoded { record, chains } = decode::record(&object);
     match &record.from.transaction_id {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
             Err(Failure::OtherTransaction(hash.as_str().to_owned()))
         }
-        _ => Ok(Outcome::Record(Box::new(record))),
+        _ => Ok(Heard { outcome: Outcome::Record(Box::new(record)), chains }),
     }
 }
 
 /// The JSON object that the body holds, or why it holds none. Of duplicate keys the last counts; nesting is limited by
 /// `serde_json` to 128 levels, which protects the stack.
-fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
+pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
     let raw = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8 text")?;
     let raw = raw.trim_start_matches('\u{feff}');
     if raw.trim().is_empty() {
@@ -94,7 +119,7 @@ mod tests {
 
     fn outcome(status: u16, body: &str) -> Outcome {
         let reply = Reply { status, retry_after: None, body: body.as_bytes() };
-        interpret(&reply, &told(1), DateTime::UNIX_EPOCH)
+        interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome
     }
 
     fn line(status: u16, body: &str) -> String {
@@ -227,7 +252,7 @@ mod tests {
         let body = from("5ujqb");
         let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
         assert!(matches!(
-            interpret(&reply, &other_case, DateTime::UNIX_EPOCH),
+            interpret(&reply, &other_case, DateTime::UNIX_EPOCH).outcome,
             Outcome::Failed(Failure::OtherTransaction(_))
         ));
     }
@@ -236,7 +261,7 @@ mod tests {
     fn the_header_of_a_429_comes_before_its_body() {
         let throttled = |header| {
             let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
-            interpret(&reply, &told(1), DateTime::UNIX_EPOCH)
+            interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome
         };
         let rest = |seconds| Outcome::Failed(Failure::Throttled { retry_after: Some(Duration::from_secs(seconds)) });
         assert_eq!((throttled("7"), throttled("1e12"), throttled("garbage")), (rest(7), rest(600), rest(30)));
@@ -255,7 +280,7 @@ mod tests {
     fn bytes_that_are_no_text_are_unreadable() {
         let reply = Reply { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
         let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
-        assert_eq!(interpret(&reply, &told(1), DateTime::UNIX_EPOCH), Outcome::Failed(unreadable));
+        assert_eq!(interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {

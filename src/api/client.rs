@@ -12,7 +12,7 @@ use reqwest::{
 };
 
 use super::{
-    answer::{Reply, interpret},
+    answer::{Heard, Reply, interpret},
     base_url::{BaseUrl, BaseUrlError},
     redact, transport,
 };
@@ -103,7 +103,13 @@ impl Client {
         let answer = tokio::time::timeout(self.timeouts.total, self.ask(told)).await;
         let now = clock.now();
         let latency = now.mono.since(sent.mono);
-        let fails = |failure| Observation { outcome: Outcome::Failed(failure), http_status: None, latency, body: None };
+        let fails = |failure| Observation {
+            outcome: Outcome::Failed(failure),
+            http_status: None,
+            latency,
+            body: None,
+            chains: Vec::new(),
+        };
         let answer = match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(failure)) => return fails(failure),
@@ -114,14 +120,15 @@ impl Client {
         let lossy = redact::text(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
         let body = if is_text || answer.status != 200 { lossy.as_bytes() } else { &answer.body };
         let reply = Reply { status: answer.status, retry_after: answer.retry_after.as_deref(), body };
-        let outcome = match answer.cut {
+        let Heard { outcome, chains } = match answer.cut {
             // A record that was cut short is no record; any other status speaks for itself.
-            Some(cut) if answer.status == 200 => Outcome::Failed(cut),
+            Some(cut) if answer.status == 200 => Outcome::Failed(cut).into(),
             _ => interpret(&reply, told, now.wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
+        let chains = redact::rewritten(&self.id, chains).unwrap_or_default();
         let kept = if answer.body.len() < BODY_LIMIT { lossy } else { head(lossy) };
-        Observation { outcome, http_status: Some(answer.status), latency, body: Some(kept) }
+        Observation { outcome, http_status: Some(answer.status), latency, body: Some(kept), chains }
     }
 
     async fn ask(&self, told: &Told) -> Result<Answer, Failure> {

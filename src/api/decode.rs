@@ -4,15 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::{
-    message,
-    reader::{Reader, Scope},
+    chain, message,
+    reader::{Reader, Scope, compact},
 };
 use crate::domain::{
-    ids::ChainId,
+    chain_config::ChainConfig,
     record::{ChainSide, StatusRecord, Step},
+    secret::IntegratorId,
     status::RouterStatus,
     text,
 };
@@ -41,65 +42,85 @@ pub fn is_record(object: &Map<String, Value>) -> bool {
     TELLING.iter().any(|name| scope.get(name).is_some())
 }
 
-/// The record, as far as it can be read. `id` isn't: it is not always the hash.
-pub fn record(object: &Map<String, Value>) -> StatusRecord {
-    let top = Scope::top(object);
-    let mut reader = Reader::default();
-    let status = reader.text(&top, "routerTransactionStatus").unwrap_or_default();
-    let bridge_status = reader.text(&top, "status");
-    let gas_status = reader.text(&top, "gasStatus");
-    let is_gmp = reader.flag(&top, "isGMPTransaction");
-    let bridge_url = reader.url(&top, "bridgeTransactionUrl");
-    let from = reader.object(&top, "fromChain").map(|scope| side(&mut reader, &scope));
-    // The destination fills up as the transfer goes on, so its gaps are no news.
-    let to = reader.object(&top, "toChain").map(|scope| side(&mut reader, &scope.with_usual_gaps()));
-    let steps = steps(&mut reader, &top);
-    let time_spent = times(&mut reader, &top);
-    let request_id = reader.word(&top, "requestId");
-    StatusRecord {
-        status: RouterStatus::from(status),
-        bridge_status,
-        gas_status,
-        is_gmp,
-        bridge_url,
-        from: from.unwrap_or_default(),
-        to: to.unwrap_or_default(),
-        steps,
-        time_spent,
-        error: top.get("error").and_then(message::of_value),
-        request_id,
-        warnings: reader.finish(),
-    }
+/// What the document shows of the record (`service.md` 2.2), of its sides (2.3) and of its steps (2.4).
+const TOP: [&str; 13] = [
+    "id",
+    "status",
+    "gasStatus",
+    "isGMPTransaction",
+    "routerTransactionStatus",
+    "bridgeTransactionUrl",
+    "fromChain",
+    "toChain",
+    "timeSpent",
+    "routeStatus",
+    "error",
+    "requestId",
+    "integratorId",
+];
+const SIDE: [&str; 6] =
+    ["transactionId", "blockNumber", "callEventStatus", "callEventLog", "chainData", "transactionUrl"];
+const STEP: [&str; 4] = ["chainId", "txHash", "status", "action"];
+
+/// A record, and the chains that it describes.
+pub struct Decoded {
+    /// The record.
+    pub record: StatusRecord,
+    /// The chains.
+    pub chains: Vec<ChainConfig>,
 }
 
-fn side(reader: &mut Reader, scope: &Scope<'_>) -> ChainSide {
-    let chain = reader.object(scope, "chainData");
-    let chain_id = chain.as_ref().and_then(|chain| {
-        let usual = chain.clone().with_usual_gaps();
-        reader.chain_id(&usual, "chainId").or_else(|| reader.chain_id(chain, "id"))
-    });
-    ChainSide {
-        chain_name: chain.and_then(|chain| chain_name(reader, &chain.with_usual_gaps(), chain_id.as_ref())),
-        chain_id,
+/// The record, as far as it can be read.
+pub fn record(object: &Map<String, Value>) -> Decoded {
+    let top = Scope::top(object);
+    let mut reader = Reader::default();
+    let mut chains = Vec::new();
+    let status = reader.text(&top, "routerTransactionStatus").unwrap_or_default();
+    let from = reader.object(&top, "fromChain");
+    // The destination fills up as the transfer goes on, so its gaps are no news.
+    let to = reader.object(&top, "toChain").map(Scope::with_usual_gaps);
+    let mut other = reader.others(&top, &TOP);
+    other.extend(from.iter().chain(&to).flat_map(|side| reader.others(side, &SIDE)).collect::<Vec<_>>());
+    let record = StatusRecord {
+        id: top.get("id").map(compact).filter(|id| !id.is_empty()),
+        status: RouterStatus::from(status),
+        bridge_status: reader.text(&top, "status"),
+        gas_status: reader.text(&top, "gasStatus"),
+        is_gmp: reader.flag(&top, "isGMPTransaction"),
+        bridge_url: reader.url(&top, "bridgeTransactionUrl"),
+        from: from.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default(),
+        to: to.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default(),
+        steps: steps(&mut reader, &top, &mut other),
+        time_spent: times(&mut reader, &top),
+        error: top.get("error").and_then(message::of_value),
+        request_id: reader.word(&top, "requestId"),
+        integrator: top
+            .get("integratorId")
+            .and_then(Value::as_str)
+            .and_then(|id| IntegratorId::new(id).ok())
+            .map(|id| id.last4()),
+        other,
+        warnings: reader.finish(),
+    };
+    Decoded { record, chains }
+}
+
+fn side(reader: &mut Reader, scope: &Scope<'_>, chains: &mut Vec<ChainConfig>) -> ChainSide {
+    let config = reader.object(scope, "chainData").and_then(|chain| chain::config(reader, &chain));
+    let side = ChainSide {
+        chain_name: config.as_ref().and_then(|config| config.name.clone()),
+        chain_id: config.as_ref().map(|config| config.id.clone()),
         transaction_id: reader.hash(scope, "transactionId"),
         block_number: reader.block(scope, "blockNumber"),
         call_event_status: reader.text(scope, "callEventStatus"),
+        call_event_log: reader.list(scope, "callEventLog"),
         url: reader.url(scope, "transactionUrl"),
-    }
-}
-
-/// `chainName`, unless it only repeats the ID and `networkName` says more.
-fn chain_name(reader: &mut Reader, chain: &Scope<'_>, id: Option<&ChainId>) -> Option<String> {
-    let name = reader.word(chain, "chainName");
-    let network = reader.word(chain, "networkName");
-    let repeats_id = |name: &String| {
-        let rest = name.strip_prefix("Chain ").unwrap_or(name);
-        id.is_some_and(|id| id.as_str() == rest) || rest.bytes().all(|byte| byte.is_ascii_digit())
     };
-    name.clone().filter(|name| !repeats_id(name)).or(network).or(name)
+    chains.extend(config);
+    side
 }
 
-fn steps(reader: &mut Reader, top: &Scope<'_>) -> Vec<Step> {
+fn steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, String>) -> Vec<Step> {
     let entries = match reader.value(top, "routeStatus") {
         Some(Value::Array(entries)) => entries.as_slice(),
         Some(other) => {
@@ -115,7 +136,11 @@ fn steps(reader: &mut Reader, top: &Scope<'_>) -> Vec<Step> {
     for (index, entry) in entries.iter().take(STEP_LIMIT).enumerate() {
         let path = format!("routeStatus[{index}]");
         match entry {
-            Value::Object(object) => steps.push(step(reader, &Scope::at(object, &path))),
+            Value::Object(object) => {
+                let scope = Scope::at(object, &path);
+                steps.push(step(reader, &scope));
+                other.extend(reader.others(&scope, &STEP));
+            }
             other => reader.misfit(&path, other, "an object"),
         }
     }
@@ -132,7 +157,7 @@ fn step(reader: &mut Reader, scope: &Scope<'_>) -> Step {
 }
 
 /// The times as they came, by key. They mix cumulative and single times, so they are never added up.
-fn times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Number> {
+fn times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Value> {
     let entries = match reader.value(top, "timeSpent") {
         Some(Value::Object(entries)) => entries,
         Some(other) => {
@@ -152,12 +177,14 @@ fn times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Number> {
         if !value.is_number() {
             reader.misfit(&format!("timeSpent.{}", text::clean(key)), value, "a number");
         }
-        let number = match value {
-            Value::Number(number) => Some(number.clone()),
-            Value::String(raw) => serde_json::from_str::<Number>(raw.trim()).ok(),
-            _ => None,
+        let kept = match value {
+            Value::Number(number) => Value::Number(number.clone()),
+            Value::String(raw) => {
+                serde_json::from_str(raw.trim()).map_or_else(|_| compact(value).into(), Value::Number)
+            }
+            other => compact(other).into(),
         };
-        times.extend(number.map(|number| (text::clean(key), number)));
+        times.insert(text::clean(key), kept);
     }
     times
 }
@@ -167,9 +194,10 @@ mod tests {
     use serde_json::json;
 
     use super::{super::fixtures, *};
+    use crate::domain::ids::ChainId;
 
     fn read(value: &Value) -> StatusRecord {
-        record(value.as_object().unwrap())
+        record(value.as_object().unwrap()).record
     }
 
     #[test]
@@ -191,7 +219,7 @@ mod tests {
         assert_eq!((record.to.block_number, record.to.chain_name.as_deref()), (Some(9_261_112), Some("Base")));
         assert_eq!(record.steps.len(), 2);
         assert_eq!(record.steps[1].chain_id, Some(ChainId::new("8453")));
-        assert_eq!(record.time_spent.get("total"), Some(&Number::from(45)));
+        assert_eq!(record.time_spent.get("total"), Some(&json!(45)));
     }
 
     #[test]
@@ -268,12 +296,65 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_is_learned_whole() {
+        let chains = record(fixtures::full().as_object().unwrap()).chains;
+        let [arbitrum, base] = chains.as_slice() else { panic!("{chains:?}") };
+        assert_eq!((arbitrum.id.as_str(), arbitrum.name.as_deref()), ("42161", Some("Arbitrum")));
+        assert_eq!(arbitrum.texts.len(), 8, "{:?}", arbitrum.texts);
+        assert_eq!(
+            (arbitrum.family(), arbitrum.same_chain_swaps, arbitrum.visible),
+            (Some("evm"), Some(true), Some(true))
+        );
+        assert_eq!((arbitrum.contracts.len(), arbitrum.contracts.get("ensRegistry")), (3, None));
+        assert_eq!(arbitrum.bridge_fee_multiplier, serde_json::Number::from_f64(1.1));
+        assert_eq!(
+            arbitrum.sentence(),
+            "evm, pays in ETH (18 decimals), same-chain swaps, explorer https://arb.example/"
+        );
+        assert_eq!((arbitrum.rpc_list.len(), &arbitrum.other), (1, &BTreeMap::new()));
+        assert_eq!((base.id.as_str(), base.sentence().as_str()), ("8453", "evm"));
+    }
+
+    #[test]
+    fn a_chain_of_another_age_is_learned_as_well() {
+        let old = json!({"toChain": {"chainData": {"chainId": 10, "chainType": "evm", "rpc": ["https://rpc.example", 7],
+            "axelarChainName": "optimism", "axelarFeeMultiplier": 1, "estimatedExpressRouteDuration": 20,
+            "blockExplorerUrls": ["javascript:alert(1)", "https://op.example"]}}});
+        let Decoded { record, chains } = record(old.as_object().unwrap());
+        let chain = &chains[0];
+        assert_eq!((chain.family(), chain.texts["bridgeChainName"].as_str()), (Some("evm"), "optimism"));
+        assert_eq!(
+            (chain.rpc_list.as_slice(), chain.explorers.as_slice()),
+            (&["https://rpc.example".to_owned()][..], &["https://op.example".to_owned()][..])
+        );
+        let unknown = "toChain.chainData.estimatedExpressRouteDuration".to_owned();
+        assert_eq!(chain.other, [(unknown, "20".to_owned())].into());
+        assert_eq!(record.other, BTreeMap::new());
+        let stub = json!({"toChain": {"chainData": {"id": "", "chainName": "Nowhere"}}});
+        assert_eq!(super::record(stub.as_object().unwrap()).chains, []);
+    }
+
+    #[test]
+    fn what_the_document_does_not_know_is_kept_as_it_came() {
+        let read = read(
+            &json!({"routerTransactionStatus": "ongoing", "id": "0x01_30_100", "integratorId": "somebody-else-7f3a",
+            "expressBroken": {"a\u{202e}": [1]}, "fromChain": {"callEventLog": [{"args": [1]}, "text", 7], "gas": null},
+            "routeStatus": [{"txHash": "0x1", "late": true}], "timeSpent": {"total": "45", "phases": {"a": 1}, "note": "soon"}}),
+        );
+        assert_eq!((read.id.as_deref(), read.integrator.as_deref()), (Some("0x01_30_100"), Some("…7f3a")));
+        assert_eq!(read.from.call_event_log, [r#"{"args":[1]}"#, "text", "7"]);
+        let other: Vec<_> = read.other.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        assert_eq!(other, [r#"expressBroken = {"a":[1]}"#, "fromChain.gas = null", "routeStatus[0].late = true"]);
+        assert_eq!(read.time_spent_words().as_deref(), Some(r#"note "soon", phases "{\"a\":1}", total 45"#));
+    }
+
+    #[test]
     fn counts_are_bounded() {
         let times: Map<String, Value> =
             (0..1_000).map(|n| (format!("k{n:04}"), json!(n))).chain([("total".into(), json!("9"))]).collect();
         let read = read(&json!({"routeStatus": vec![json!({}); 1_000], "timeSpent": times}));
         assert_eq!((read.steps.len(), read.time_spent.len()), (STEP_LIMIT, TIME_LIMIT));
-        assert_eq!(read.time_spent.get("total"), Some(&Number::from(9)));
+        assert_eq!(read.time_spent.get("total"), Some(&json!(9)));
         assert!(read.warnings.len() <= 16);
     }
 }

@@ -25,12 +25,12 @@ pub fn retry_after(body: &[u8]) -> Option<f64> {
     serde_json::from_slice::<Value>(body).ok()?.get("retryAfter")?.as_f64()
 }
 
-/// The `error` field of a record or of an error body, of which the fields are not documented: text, a list of
-/// `{path, message}`, an object with a `message`, or anything else as compact JSON. Empty things are no error.
+/// The `error` field of a record, of which the fields are not documented: text, a list of `{path, message}`, an object
+/// with a `message` and whatever else, or anything else as compact JSON. Empty things are no error.
 pub fn of_value(value: &Value) -> Option<String> {
     let said = match value {
         Value::Object(object) if object.is_empty() => None,
-        Value::Object(object) => in_object(object).or_else(|| compact(value)),
+        Value::Object(object) => with_the_rest(object).or_else(|| compact(value)),
         Value::Array(entries) if entries.is_empty() => None,
         Value::Array(_) => plain(value).or_else(|| compact(value)),
         Value::Null | Value::Bool(false) => None,
@@ -60,6 +60,14 @@ fn title(raw: &str) -> Option<String> {
 
 fn in_object(object: &Map<String, Value>) -> Option<String> {
     ["message", "error", "errors", "type"].iter().find_map(|name| object.get(*name).and_then(plain))
+}
+
+/// The message of an object, and behind it what else the object holds: nobody knows which of it matters.
+fn with_the_rest(object: &Map<String, Value>) -> Option<String> {
+    let said = object.get("message").and_then(plain)?;
+    let mut rest = object.clone();
+    rest.remove("message");
+    Some(compact(&Value::Object(rest)).map_or_else(|| said.clone(), |rest| format!("{said} {rest}")))
 }
 
 /// A text, a list of texts or of `{path, message}`, an object with a `message`; nothing deeper.
@@ -146,7 +154,7 @@ mod tests {
                 json!([{"path": "toChain", "message": "bad"}, {"path": "", "message": "worse"}]),
                 Some("toChain: bad; worse"),
             ),
-            (json!({"message": "reverted", "code": 3}), Some("reverted")),
+            (json!({"message": "reverted", "code": 3}), Some(r#"reverted {"code":3}"#)),
             (json!({"message": {"message": "deep"}}), Some("deep")),
             (json!({"code": 3}), Some(r#"{"code":3}"#)),
             (json!([[1]]), Some("[[1]]")),

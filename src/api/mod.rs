@@ -5,6 +5,7 @@
 
 mod answer;
 mod base_url;
+mod chain;
 mod client;
 mod decode;
 #[cfg(test)]
@@ -15,6 +16,6 @@ mod redact;
 mod retry_after;
 mod transport;
 
-pub use answer::{Reply, interpret};
+pub use answer::{Heard, Reply, interpret};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};

@@ -2,6 +2,8 @@
 //!
 //! A field that can't be read costs that field and no other. It must never fail as a whole, and never guess.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Number, Value};
 
 use crate::domain::{
@@ -14,11 +16,19 @@ const WARNING_LIMIT: usize = 16;
 /// The most missing fields that are named.
 const ABSENT_LIMIT: usize = 12;
 
-/// Other names of documented fields at public deployments of this interface: THE table. (`axelarChainName` and
-/// `axelarFeeMultiplier` occur as well, for fields that nobody reads here.)
+/// The most elements of a list that are kept.
+const LIST_LIMIT: usize = 16;
+/// The most keys that aren't documented that are kept of an object.
+const OTHER_LIMIT: usize = 16;
+
+/// Other names of documented fields, at public deployments of this interface or in answers of another age: THE table.
 const ALIASES: &[(&str, &[&str])] = &[
     ("routerTransactionStatus", &["squidTransactionStatus"]),
     ("bridgeTransactionUrl", &["axelarTransactionUrl", "coralTransactionUrl"]),
+    ("bridgeChainName", &["axelarChainName"]),
+    ("bridgeFeeMultiplier", &["axelarFeeMultiplier"]),
+    ("type", &["chainType"]),
+    ("rpcList", &["rpc"]),
 ];
 
 /// An object of the answer, where it lies, and whether its gaps are worth a word.
@@ -47,16 +57,28 @@ impl<'a> Scope<'a> {
 
     /// A field by its documented name or an alias: the first that says something, else the first that is there.
     pub fn get(&self, name: &str) -> Option<&'a Value> {
-        let aliases = ALIASES.iter().find(|(field, _)| *field == name).map_or(&[][..], |(_, aliases)| aliases);
-        let came = || std::iter::once(&name).chain(aliases).filter_map(|name| self.object.get(*name));
+        let came = || std::iter::once(&name).chain(aliases(name)).filter_map(|name| self.object.get(*name));
         let says_nothing = |value: &Value| value.is_null() || value.as_str() == Some("");
         came().find(|value| !says_nothing(value)).or_else(|| came().next())
+    }
+
+    /// Where the object lies: `fromChain.chainData`.
+    fn place(&self) -> &str {
+        match self.path.as_str() {
+            "" => "the record",
+            path => path.trim_end_matches('.'),
+        }
     }
 
     /// Where the field lies: `fromChain.chainData.chainId`.
     pub fn path(&self, name: &str) -> String {
         format!("{}{name}", self.path)
     }
+}
+
+/// The other names of a field.
+fn aliases(name: &str) -> &'static [&'static str] {
+    ALIASES.iter().find(|(field, _)| *field == name).map_or(&[], |(_, aliases)| aliases)
 }
 
 /// Reads fields and notes what could not be read.
@@ -172,15 +194,55 @@ impl Reader {
     /// A link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
     pub fn url(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
         let word = self.word(scope, name)?;
-        let link = reqwest::Url::parse(&word).ok().filter(|url| {
-            let is_web = matches!(url.scheme(), "http" | "https");
-            is_web && url.username().is_empty() && url.password().is_none() && url.as_str().len() <= text::FIELD_LIMIT
-        });
+        let link = plain_link(&word);
         if link.is_none() {
             let path = scope.path(name);
             self.warn(&format!("{path} is not a plain http or https link and was left out: {}", excerpt(&word)));
         }
-        link.map(Into::into)
+        link
+    }
+
+    /// A number of any kind.
+    pub fn number(&mut self, scope: &Scope<'_>, name: &str) -> Option<Number> {
+        let value = self.value(scope, name)?;
+        if !value.is_number() {
+            self.misfit(&scope.path(name), value, "a number");
+        }
+        value.as_number().cloned()
+    }
+
+    /// The elements of a list, each as clean text: texts as they are, anything else as compact JSON.
+    pub fn list(&mut self, scope: &Scope<'_>, name: &str) -> Vec<String> {
+        let elements = match self.value(scope, name) {
+            Some(Value::Array(elements)) => elements.as_slice(),
+            Some(other) => {
+                self.misfit(&scope.path(name), other, "an array");
+                &[]
+            }
+            None => &[],
+        };
+        if elements.len() > LIST_LIMIT {
+            let (path, count) = (scope.path(name), elements.len());
+            self.warn(&format!("{path} has {count} elements; the first {LIST_LIMIT} were kept"));
+        }
+        elements.iter().take(LIST_LIMIT).map(compact).collect()
+    }
+
+    /// The texts of an object by their keys, those that are empty left out.
+    pub fn texts(&mut self, scope: &Scope<'_>, names: &[&str]) -> BTreeMap<String, String> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.word(scope, name)?))).collect()
+    }
+
+    /// The keys of an object that nobody documents, by their place, with their values.
+    pub fn others(&mut self, scope: &Scope<'_>, documented: &[&str]) -> BTreeMap<String, String> {
+        let known = |key: &str| documented.iter().any(|name| *name == key || aliases(name).contains(&key));
+        let unknown: Vec<_> = scope.object.iter().filter(|(key, _)| !known(key)).collect();
+        if unknown.len() > OTHER_LIMIT {
+            let (place, count) = (scope.place(), unknown.len());
+            self.warn(&format!("{place} has {count} keys that aren't documented; {OTHER_LIMIT} were kept"));
+        }
+        let kept = unknown.into_iter().take(OTHER_LIMIT);
+        kept.map(|(key, value)| (text::clean(&scope.path(key)), compact(value))).collect()
     }
 
     /// An object within.
@@ -199,6 +261,22 @@ fn whole(number: &Number) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let exact = |float: &f64| float.fract() == 0.0 && (0.0..=EXACT).contains(float);
     number.as_u64().or_else(|| number.as_f64().filter(exact).map(|float| float as u64))
+}
+
+/// A value as one line of clean text: text as it is, anything else as compact JSON.
+pub fn compact(value: &Value) -> String {
+    match value {
+        Value::String(raw) => text::clean(raw),
+        other => text::clean(&other.to_string()),
+    }
+}
+
+/// A link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
+pub fn plain_link(word: &str) -> Option<String> {
+    let url = reqwest::Url::parse(word).ok()?;
+    let is_web = matches!(url.scheme(), "http" | "https");
+    let fits = url.as_str().len() <= text::FIELD_LIMIT;
+    (is_web && fits && url.username().is_empty() && url.password().is_none()).then(|| url.into())
 }
 
 fn kind(value: &Value) -> String {

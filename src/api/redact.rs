@@ -3,6 +3,8 @@
 //! A service may echo the header in an error or in the record's `integratorId`. What this lets through must hold the ID
 //! in no spelling.
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use crate::domain::{
     observation::{Failure, Outcome},
     secret::IntegratorId,
@@ -22,19 +24,20 @@ pub fn text(id: &IntegratorId, text: String) -> String {
     id.redact(text)
 }
 
+/// A value without the ID in any of its texts; `None` if it can't be had without.
+pub fn rewritten<T: Serialize + DeserializeOwned>(id: &IntegratorId, value: T) -> Option<T> {
+    let written = serde_json::to_string(&value).ok()?;
+    let redacted = text(id, written.clone());
+    if redacted == written { Some(value) } else { serde_json::from_str(&redacted).ok() }
+}
+
 /// `outcome` without the ID, also where an escape such as `\u0063` or the sanitiser has only now put it together.
 pub fn outcome(id: &IntegratorId, outcome: Outcome) -> Outcome {
     let failure = match outcome {
         Outcome::Record(record) => {
-            let Ok(written) = serde_json::to_string(&record) else { return Outcome::Record(record) };
-            let redacted = text(id, written.clone());
-            if redacted == written {
-                return Outcome::Record(record);
-            }
-            match serde_json::from_str(&redacted) {
-                Ok(record) => return Outcome::Record(record),
-                Err(_) => Failure::Unreadable("it repeats the integrator ID where that can't be taken out".into()),
-            }
+            let told = rewritten(id, record).map(Outcome::Record);
+            let hidden = "it repeats the integrator ID where that can't be taken out";
+            return told.unwrap_or_else(|| Outcome::Failed(Failure::Unreadable(hidden.into())));
         }
         Outcome::NotFound(said) => return Outcome::NotFound(said.map(|said| text(id, said))),
         Outcome::Failed(failure) => match failure {

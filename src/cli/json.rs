@@ -44,7 +44,7 @@ pub struct TransactionView<'a> {
     from: SideView<'a>,
     to: SideView<'a>,
     steps: Vec<StepView<'a>>,
-    time_spent: Option<&'a BTreeMap<String, Number>>,
+    time_spent: Option<&'a BTreeMap<String, Value>>,
     error: Option<&'a str>,
     estimated_route_duration: Option<Number>,
     submitted_at: String,

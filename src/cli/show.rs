@@ -195,9 +195,8 @@ impl Page<'_> {
             let label = format!("step {}", index + 1);
             self.field(&label, &step_words(step))?;
         }
-        if !record.time_spent.is_empty() {
-            let parts: Vec<_> = record.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
-            self.field("timeSpent", &format!("{} (unit not documented)", parts.join(", ")))?;
+        if let Some(times) = record.time_spent_words() {
+            self.field("timeSpent", &format!("{times} (unit not documented)"))?;
         }
         self.field("error", record.error.as_deref().unwrap_or("none"))?;
         record.warnings.iter().try_for_each(|warning| self.field("warning", warning))

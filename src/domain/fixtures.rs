@@ -50,7 +50,7 @@ pub fn transaction(number: i64) -> Transaction {
 
 /// An answer with this outcome, HTTP 200, no body.
 pub fn answer(outcome: Outcome) -> Observation {
-    Observation { outcome, http_status: Some(200), latency: Duration::from_millis(40), body: None }
+    Observation { outcome, http_status: Some(200), latency: Duration::from_millis(40), body: None, chains: Vec::new() }
 }
 
 /// A record that says nothing but its status.

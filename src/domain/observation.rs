@@ -5,7 +5,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{record::StatusRecord, text};
+use super::{chain_config::ChainConfig, record::StatusRecord, text};
 
 /// The answer to one request for the status of one transaction, or its absence.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Observation {
     pub latency: Duration,
     /// The body as it came, without the integrator ID; `None` if none came. Shown only through the sanitiser.
     pub body: Option<String>,
+    /// The chains that it describes.
+    pub chains: Vec<ChainConfig>,
 }
 
 /// What a request told us.

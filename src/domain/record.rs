@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Number;
+use serde_json::Value;
 
 use super::{
     chains,
@@ -16,6 +16,9 @@ use super::{
 /// What a `GET /v2/status` answered with HTTP 200 said (`service.md` 2.2). The body itself is kept beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusRecord {
+    /// `id`: mostly the hash, but not always; never what a transaction is found by.
+    #[serde(default)]
+    pub id: Option<String>,
     /// `routerTransactionStatus`.
     pub status: RouterStatus,
     /// `status`: as the bridge explorer words it; values not documented.
@@ -32,12 +35,19 @@ pub struct StatusRecord {
     pub to: ChainSide,
     /// `routeStatus`, in the order of the response.
     pub steps: Vec<Step>,
-    /// `timeSpent`: raw numbers by key. Neither unit nor keys but `total` are documented; the parts must not be added up.
-    pub time_spent: BTreeMap<String, Number>,
+    /// `timeSpent`: numbers by key, and whatever else came as text. Neither unit nor keys but `total` are documented; the
+    /// parts must not be added up.
+    pub time_spent: BTreeMap<String, Value>,
     /// `error`, as one line of text. Its fields are not documented.
     pub error: Option<String>,
     /// `requestId`.
     pub request_id: Option<String>,
+    /// The last four characters of `integratorId`, `…7f3a`: all that may be kept of it.
+    #[serde(default)]
+    pub integrator: Option<String>,
+    /// Keys that aren't documented, by their place, with their values as compact JSON.
+    #[serde(default)]
+    pub other: BTreeMap<String, String>,
     /// What could not be read, a sentence each.
     pub warnings: Vec<String>,
 }
@@ -46,6 +56,7 @@ impl StatusRecord {
     /// A record that says nothing but its status.
     pub fn bare(status: RouterStatus) -> Self {
         Self {
+            id: None,
             status,
             bridge_status: None,
             gas_status: None,
@@ -57,14 +68,23 @@ impl StatusRecord {
             time_spent: BTreeMap::new(),
             error: None,
             request_id: None,
+            integrator: None,
+            other: BTreeMap::new(),
             warnings: Vec::new(),
         }
     }
 
-    /// Whether `later` tells a person something that this record didn't: anything but the running times.
+    /// Whether `later` tells a person something that this record didn't: anything but the running times, and what nobody
+    /// knows the meaning of, which may be a clock as well.
     pub fn is_news(&self, later: &Self) -> bool {
-        let without_times = |record: &Self| Self { time_spent: BTreeMap::new(), ..record.clone() };
-        without_times(self) != without_times(later)
+        let steady = |record: &Self| Self { time_spent: BTreeMap::new(), other: BTreeMap::new(), ..record.clone() };
+        steady(self) != steady(later)
+    }
+
+    /// `timeSpent` in words, `bridge 23, total 45`; `None` if nothing came.
+    pub fn time_spent_words(&self) -> Option<String> {
+        let parts: Vec<_> = self.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        Some(parts.join(", ")).filter(|words| !words.is_empty())
     }
 }
 
@@ -81,6 +101,9 @@ pub struct ChainSide {
     pub block_number: Option<u64>,
     /// `callEventStatus`: empty when none; values not documented.
     pub call_event_status: Option<String>,
+    /// `callEventLog`: elements of a shape that isn't documented, as compact JSON.
+    #[serde(default)]
+    pub call_event_log: Vec<String>,
     /// `transactionUrl`: the block explorer's page.
     pub url: Option<String>,
 }

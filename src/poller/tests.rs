@@ -75,7 +75,13 @@ impl SimulatedWire {
 
     async fn fail(&self, failure: Failure, after: Duration) -> Observation {
         self.clock.sleep_until(self.clock.now().mono + after).await;
-        Observation { outcome: Outcome::Failed(failure), http_status: None, latency: after, body: None }
+        Observation {
+            outcome: Outcome::Failed(failure),
+            http_status: None,
+            latency: after,
+            body: None,
+            chains: Vec::new(),
+        }
     }
 }
 
@@ -96,8 +102,8 @@ impl Wire for SimulatedWire {
         self.clock.sleep_until(now.mono + reply.delay).await;
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let outcome = api::interpret(&seen, told, self.clock.now().wall);
-        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body) }
+        let api::Heard { outcome, chains } = api::interpret(&seen, told, self.clock.now().wall);
+        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 }
 

@@ -260,11 +260,8 @@ fn kind(is_gmp: bool) -> String {
 }
 
 fn time_spent(record: &StatusRecord) -> String {
-    let parts: Vec<_> = record.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
-    match parts.is_empty() {
-        true => "none reported".into(),
-        false => format!("{} (as reported; unit not documented)", parts.join("  ")),
-    }
+    let times = record.time_spent_words();
+    times.map_or_else(|| "none reported".into(), |times| format!("{times} (as reported; unit not documented)"))
 }
 
 fn steps(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
