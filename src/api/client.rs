@@ -1,4 +1,4 @@
-//! One request, one observation (`service.md` 4.1, `cases.md` 20 to 27).
+//! One request, one observation (`service.md` 4, `cases.md` 20 to 27).
 //!
 //! What the budget counts is what goes out: no redirect is followed, nothing is tried again, and the integrator ID goes
 //! to the base URL and nowhere else. Of proxies, those of the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`) apply
@@ -6,8 +6,9 @@
 
 use std::{fmt, time::Duration};
 
+use chrono::{DateTime, Utc};
 use reqwest::{
-    Url,
+    RequestBuilder, Url,
     header::{HeaderValue, RETRY_AFTER},
 };
 
@@ -63,6 +64,7 @@ pub enum ClientError {
 #[derive(Clone)]
 pub struct Client {
     http: reqwest::Client,
+    base: BaseUrl,
     endpoint: Url,
     id: IntegratorId,
     header: HeaderValue,
@@ -83,6 +85,34 @@ struct Answer {
     cut: Option<Failure>,
 }
 
+/// What became of one request.
+pub(super) struct Exchange {
+    /// From sending to the last byte, or to giving up.
+    pub(super) latency: Duration,
+    /// When it ended.
+    pub(super) wall: DateTime<Utc>,
+    /// What came.
+    pub(super) came: Result<Came, Failure>,
+}
+
+/// An answer without the integrator ID.
+pub(super) struct Came {
+    pub(super) status: u16,
+    retry_after: Option<String>,
+    /// What is read of it.
+    bytes: Vec<u8>,
+    /// What is kept of it.
+    pub(super) kept: String,
+    /// What cut the body short, if anything did.
+    pub(super) cut: Option<Failure>,
+}
+
+impl Came {
+    pub(super) fn reply(&self) -> Reply<'_> {
+        Reply { status: self.status, retry_after: self.retry_after.as_deref(), body: &self.bytes }
+    }
+}
+
 impl Client {
     /// A client that speaks HTTP/1.1 to `base` with `id`.
     ///
@@ -94,45 +124,62 @@ impl Client {
         let endpoint = base.join("/v2/status")?;
         let tls = |error: reqwest::Error| ClientError::Tls(transport::innermost(&error));
         let http = builder(&base, timeouts).build().map_err(tls)?;
-        Ok(Self { http, endpoint, id, header, timeouts })
+        Ok(Self { http, base, endpoint, id, header, timeouts })
     }
 
     /// Asks once for the status of a transaction.
     pub async fn status(&self, told: &Told, clock: &Clock) -> Observation {
-        let sent = clock.now();
-        let answer = tokio::time::timeout(self.timeouts.total, self.ask(told)).await;
-        let now = clock.now();
-        let latency = now.mono.since(sent.mono);
-        let fails = |failure| Observation {
-            outcome: Outcome::Failed(failure),
-            http_status: None,
-            latency,
-            body: None,
-            chains: Vec::new(),
+        let exchange = self.exchange(self.http.get(self.url(told)), clock).await;
+        let (latency, wall) = (exchange.latency, exchange.wall);
+        let came = match exchange.came {
+            Ok(came) => came,
+            Err(failure) => {
+                let outcome = Outcome::Failed(failure);
+                return Observation { outcome, http_status: None, latency, body: None, chains: Vec::new() };
+            }
         };
-        let answer = match answer {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(failure)) => return fails(failure),
-            Err(_) => return fails(Failure::TimedOut(self.timeouts.total)),
-        };
-        // The ID goes before anything is read, so that no cut through a long message leaves half of it.
-        let is_text = std::str::from_utf8(&answer.body).is_ok();
-        let lossy = redact::text(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
-        let body = if is_text || answer.status != 200 { lossy.as_bytes() } else { &answer.body };
-        let reply = Reply { status: answer.status, retry_after: answer.retry_after.as_deref(), body };
-        let Heard { outcome, chains } = match answer.cut {
+        let Heard { outcome, chains } = match came.cut.clone() {
             // A record that was cut short is no record; any other status speaks for itself.
-            Some(cut) if answer.status == 200 => Outcome::Failed(cut).into(),
-            _ => interpret(&reply, told, now.wall),
+            Some(cut) if came.status == 200 => Outcome::Failed(cut).into(),
+            _ => interpret(&came.reply(), told, wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
         let chains = redact::rewritten(&self.id, chains).unwrap_or_default();
-        let kept = if answer.body.len() < BODY_LIMIT { lossy } else { head(lossy) };
-        Observation { outcome, http_status: Some(answer.status), latency, body: Some(kept), chains }
+        Observation { outcome, http_status: Some(came.status), latency, body: Some(came.kept), chains }
     }
 
-    async fn ask(&self, told: &Told) -> Result<Answer, Failure> {
-        let request = self.http.get(self.url(told)).header("x-integrator-id", self.header.clone());
+    /// A request to another path below the base URL.
+    pub(super) fn post(&self, path: &str) -> Result<RequestBuilder, BaseUrlError> {
+        Ok(self.http.post(self.base.join(path)?))
+    }
+
+    /// The ID, for taking it out of what comes back.
+    pub(super) fn id(&self) -> &IntegratorId {
+        &self.id
+    }
+
+    /// Sends a request, once, with the ID; takes the ID out of what comes.
+    pub(super) async fn exchange(&self, request: RequestBuilder, clock: &Clock) -> Exchange {
+        let sent = clock.now();
+        let answer = tokio::time::timeout(self.timeouts.total, self.send(request)).await;
+        let now = clock.now();
+        let came = answer.unwrap_or(Err(Failure::TimedOut(self.timeouts.total))).map(|answer| self.redacted(answer));
+        Exchange { latency: now.mono.since(sent.mono), wall: now.wall, came }
+    }
+
+    fn redacted(&self, answer: Answer) -> Came {
+        // The ID goes before anything is read, so that no cut through a long message leaves half of it.
+        let is_text = std::str::from_utf8(&answer.body).is_ok();
+        let whole = answer.body.len() < BODY_LIMIT;
+        let lossy = redact::text(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
+        let is_read_as_text = is_text || answer.status != 200;
+        let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
+        let kept = if whole { lossy } else { head(lossy) };
+        Came { status: answer.status, retry_after: answer.retry_after, bytes, kept, cut: answer.cut }
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+        let request = request.header("x-integrator-id", self.header.clone());
         let mut response = request.send().await.map_err(|error| self.transport(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut answer = Answer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
@@ -286,7 +333,10 @@ mod tests {
             request.split("\r\n").filter(|line| !line.is_empty() && !line.starts_with("host")).collect();
         lines[1..].sort_unstable();
         let agent = concat!("user-agent: hoptop/", env!("CARGO_PKG_VERSION"));
-        assert_eq!(lines, [line.as_str(), "accept: */*", agent, "x-integrator-id: canary-integrator-7f3a"]);
+        assert_eq!(
+            lines,
+            [line.as_str(), "accept-encoding: gzip", "accept: */*", agent, "x-integrator-id: canary-integrator-7f3a"]
+        );
         let Outcome::Record(record) = &observation.outcome else { panic!("{observation:?}") };
         assert_eq!((&record.status, observation.http_status), (&RouterStatus::Success, Some(200)));
         assert_eq!(observation.body.as_deref(), Some(fixtures::FULL));

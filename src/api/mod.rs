@@ -1,4 +1,5 @@
-//! The wire: `GET {base_url}/v2/status`, from a transaction to an observation (`service.md` 4.1, 7).
+//! The wire: `GET {base_url}/v2/status`, from a transaction to an observation, and `POST {base_url}/v2/route`, from a
+//! request to a quote (`service.md` 4, 7).
 //!
 //! It says what the service answered and never what follows from it: no retries, no waiting, no budget. It is the only
 //! user of reqwest, and it must never let the integrator ID into anything that it returns or prints.
@@ -14,8 +15,10 @@ mod message;
 mod reader;
 mod redact;
 mod retry_after;
+mod route;
 mod transport;
 
 pub use answer::{Heard, Reply, interpret};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};
+pub use route::interpret as interpret_route;

@@ -8,7 +8,7 @@ use chrono::FixedOffset;
 
 use crate::{
     clock::Now,
-    domain::{chains, ids::TxHash, text, transaction::Transaction},
+    domain::{glance, ids::TxHash, text, transaction::Transaction},
     store::{Lookup, Store},
 };
 
@@ -63,8 +63,8 @@ impl Context<'_> {
         let way_out = if keys.len() == 1 { "name its profile with --profile" } else { "give more of the hash" };
         writeln!(self.err, "`{}` fits several transactions; {way_out}:", text::clean(text))?;
         for tx in &found {
-            let [from, to] = [&tx.told.from_chain, &tx.told.to_chain].map(chains::short_name);
-            writeln!(self.err, "  {}  {from}>{to}  profile {}", tx.told.transaction_id, text::clean(&tx.profile))?;
+            let (hash, route) = (&tx.told.transaction_id, glance::route(tx));
+            writeln!(self.err, "  {hash}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)
     }

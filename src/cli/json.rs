@@ -12,10 +12,10 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, Rule},
-        chains,
         change::Change,
         ids::{ChainId, TxHash},
-        record::{ChainSide, Step},
+        record::Step,
+        route::{self, End, RouteKind},
         span::rfc3339,
         status::RouterStatus,
         transaction::{Tracking, Transaction},
@@ -63,6 +63,11 @@ pub struct TransactionView<'a> {
     from_address: Option<&'a str>,
     say: Option<String>,
     r#do: String,
+    verdict: String,
+    route_kind: Option<&'static str>,
+    message: Option<&'a str>,
+    warnings: Vec<String>,
+    other: Option<&'a BTreeMap<String, String>>,
 }
 
 /// One end of the transfer.
@@ -70,11 +75,12 @@ pub struct TransactionView<'a> {
 #[serde(rename_all = "camelCase")]
 struct SideView<'a> {
     chain_id: &'a ChainId,
-    chain_name: Option<&'a str>,
+    chain_name: Option<String>,
     transaction_id: Option<&'a TxHash>,
     block_number: Option<u64>,
     call_event_status: Option<&'a str>,
     url: Option<&'a str>,
+    call_event_log: &'a [String],
 }
 
 /// One step of the route.
@@ -94,6 +100,8 @@ impl<'a> TransactionView<'a> {
         let record = learned.record.as_ref();
         let deadline = tx.deadline();
         let advice = advice::advise(tx, now, Utc.fix());
+        let ends = route::ends(tx);
+        let learned_warnings = record.iter().flat_map(|record| &record.warnings);
         Self {
             transaction_id: &told.transaction_id,
             from_chain_id: &told.from_chain,
@@ -109,8 +117,8 @@ impl<'a> TransactionView<'a> {
             gas_status: record.and_then(|record| record.gas_status.as_deref()),
             is_gmp: record.and_then(|record| record.is_gmp),
             bridge_url: record.and_then(|record| record.bridge_url.as_deref()),
-            from: SideView::new(record.map(|record| &record.from), &told.from_chain).or_hash(&told.transaction_id),
-            to: SideView::new(record.map(|record| &record.to), &told.to_chain),
+            from: SideView::new(ends.source, tx.from_name()),
+            to: SideView::new(ends.destination, tx.to_name()),
             steps: record.map_or_else(Vec::new, |record| record.steps.iter().map(StepView::new).collect()),
             time_spent: record.map(|record| &record.time_spent),
             error: record.and_then(|record| record.error.as_deref()),
@@ -131,27 +139,27 @@ impl<'a> TransactionView<'a> {
             from_address: told.from_address.as_deref(),
             say: advice.say,
             r#do: advice.act,
+            verdict: advice.verdict,
+            route_kind: route::kind(tx).map(RouteKind::name),
+            message: learned.message.as_deref(),
+            warnings: route::contradiction(tx).into_iter().chain(learned_warnings.cloned()).collect(),
+            other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
         }
     }
 }
 
 impl<'a> SideView<'a> {
-    fn new(side: Option<&'a ChainSide>, told: &'a ChainId) -> Self {
-        let chain_id = side.and_then(|side| side.chain_id.as_ref()).unwrap_or(told);
-        let from_table = || chains::find(chain_id).map(|chain| chain.name.as_str());
+    /// A chain's name is absent where there is none but its ID.
+    fn new(end: End<'a>, name: String) -> Self {
         Self {
-            chain_id,
-            chain_name: side.and_then(|side| side.chain_name.as_deref()).or_else(from_table),
-            transaction_id: side.and_then(|side| side.transaction_id.as_ref()),
-            block_number: side.and_then(|side| side.block_number),
-            call_event_status: side.and_then(|side| side.call_event_status.as_deref()),
-            url: side.and_then(|side| side.url.as_deref()),
+            chain_id: end.chain,
+            chain_name: Some(name).filter(|name| name != end.chain.as_str()),
+            transaction_id: end.transaction_id,
+            block_number: end.block_number,
+            call_event_status: end.call_event_status,
+            url: end.url,
+            call_event_log: end.call_event_log,
         }
-    }
-
-    /// The source's hash is what we were told until the service says otherwise.
-    fn or_hash(self, told: &'a TxHash) -> Self {
-        Self { transaction_id: self.transaction_id.or(Some(told)), ..self }
     }
 }
 
@@ -302,7 +310,7 @@ mod tests {
         let hash = format!("0x{:064x}", 1);
         let side = |id: &str, name: &str, hash: &str| {
             format!(
-                r#"{{"chainId":"{id}","chainName":"{name}","transactionId":{hash},"blockNumber":null,"callEventStatus":null,"url":null}}"#
+                r#"{{"chainId":"{id}","chainName":"{name}","transactionId":{hash},"blockNumber":null,"callEventStatus":null,"url":null,"callEventLog":[]}}"#
             )
         };
         let expected = [
@@ -316,7 +324,8 @@ mod tests {
             r#""deadline":"1970-01-01T00:15:00.000Z","overdue":false,"firstSeenAt":"1970-01-01T00:00:00.000Z""#.into(),
             r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
             r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null,"say":null"#.into(),
-            r#""do":"nothing yet; the first answer is on its way"}"#.into(),
+            r#""do":"nothing yet; the first answer is on its way","verdict":"NOT ASKED YET","routeKind":null"#.into(),
+            r#""message":null,"warnings":[],"other":null}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

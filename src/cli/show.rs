@@ -19,13 +19,14 @@ use crate::{
     domain::{
         advice,
         alert::{self, Alert},
-        chains, glance,
-        ids::ChainId,
-        record::{ChainSide, StatusRecord, Step},
+        glance,
+        ids::{ChainId, TxHash},
+        record::{StatusRecord, Step},
+        route::{self, End, Ends, RouteKind},
         span, text,
         transaction::{Tracking, Transaction},
     },
-    store::HistoryLine,
+    store::{HistoryLine, Reader},
 };
 
 /// Show one transaction.
@@ -64,6 +65,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let mut page = Page { tx: &tx, now: cx.now, zone: cx.zone, out: &mut *cx.out };
     page.verdict()?;
     page.legs()?;
+    page.chains(&reader)?;
     page.record()?;
     page.told()?;
     page.words(alerts)?;
@@ -146,27 +148,39 @@ impl Page<'_> {
 
     fn legs(&mut self) -> io::Result<()> {
         let tx = self.tx;
-        let record = tx.learned.record.as_ref();
-        let source_hash = Some(tx.told.transaction_id.as_str());
-        let source = record.map(|record| &record.from);
-        let destination = record.map(|record| &record.to);
-        self.leg(["SOURCE", &with_id(&tx.from_name(), &tx.told.from_chain)], source, source_hash)?;
-        self.leg(["DESTINATION", &with_id(&tx.to_name(), &tx.told.to_chain)], destination, None)?;
-        // An intermediate hop, which must not pass for the destination.
-        let hop = destination.and_then(|side| side.chain_id.as_ref()).filter(|id| **id != tx.told.to_chain);
-        hop.map_or(Ok(()), |hop| self.field("  note", &format!("these are of {}, not of the destination", known(hop))))
+        let Ends { source, destination, hop } = route::ends(tx);
+        self.leg("SOURCE", &source)?;
+        self.leg("DESTINATION", &destination)?;
+        // It must not pass for the destination.
+        let Some(hop) = hop else { return Ok(()) };
+        self.leg("HOP", &hop)?;
+        self.field("  note", "the service gives this as the destination; the last step is the real end")
     }
 
-    fn leg(&mut self, title: [&str; 2], side: Option<&ChainSide>, told: Option<&str>) -> io::Result<()> {
-        let [label, chain] = title;
+    fn leg(&mut self, label: &str, end: &End<'_>) -> io::Result<()> {
         writeln!(self.out)?;
-        self.field(label, chain)?;
-        let hash = side.and_then(|side| side.transaction_id.as_ref()).map(|hash| hash.as_str()).or(told);
-        self.field("  tx", hash.unwrap_or("(none yet)"))?;
-        let block = side.and_then(|side| side.block_number).map(|block| block.to_string());
+        self.field(label, &with_id(&route::name_of(self.tx, end.chain), end.chain))?;
+        self.field("  tx", end.transaction_id.map_or("(none yet)", TxHash::as_str))?;
+        let block = end.block_number.map(|block| block.to_string());
         self.field("  block", block.as_deref().unwrap_or("(none yet)"))?;
-        self.field("  event", verbatim(side.and_then(|side| side.call_event_status.as_deref())))?;
-        self.optional("  link", side.and_then(|side| side.url.as_deref()))
+        self.field("  event", verbatim(end.call_event_status))?;
+        for entry in end.call_event_log {
+            self.field("  event log", entry)?;
+        }
+        self.optional("  link", end.url)
+    }
+
+    /// What the service said of the two chains.
+    fn chains(&mut self, reader: &Reader) -> color_eyre::Result<()> {
+        let tx = self.tx;
+        let ends = [("from chain", &tx.told.from_chain), ("to chain", &tx.told.to_chain)];
+        for (index, (label, id)) in ends.into_iter().enumerate() {
+            let Some(config) = reader.chain(&tx.profile, id)? else { continue };
+            if index == 0 || tx.told.from_chain != tx.told.to_chain {
+                self.field(label, &config.sentence())?;
+            }
+        }
+        Ok(())
     }
 
     fn record(&mut self) -> io::Result<()> {
@@ -188,17 +202,23 @@ impl Page<'_> {
     fn answer(&mut self, record: &StatusRecord) -> io::Result<()> {
         self.field("bridge says", verbatim(record.bridge_status.as_deref()))?;
         self.field("gas", verbatim(record.gas_status.as_deref()))?;
-        let kind = record.is_gmp.map(|gmp| if gmp { "GMP" } else { "plain bridge transfer" });
-        self.optional("type", kind)?;
+        self.optional("route", route::kind(self.tx).map(RouteKind::words))?;
+        self.optional("  odd", route::contradiction(self.tx).as_deref())?;
+        self.optional("GMP", record.is_gmp.map(|gmp| if gmp { "yes" } else { "no" }))?;
         self.optional("bridge link", record.bridge_url.as_deref().filter(|url| !url.is_empty()))?;
         for (index, step) in record.steps.iter().enumerate() {
             let label = format!("step {}", index + 1);
-            self.field(&label, &step_words(step))?;
+            self.field(&label, &step_words(self.tx, step))?;
         }
         if let Some(times) = record.time_spent_words() {
             self.field("timeSpent", &format!("{times} (unit not documented)"))?;
         }
         self.field("error", record.error.as_deref().unwrap_or("none"))?;
+        self.optional("id", record.id.as_deref())?;
+        self.optional("integrator", record.integrator.as_deref())?;
+        for (key, value) in &record.other {
+            self.field("other", &format!("{key} = {value}"))?;
+        }
         record.warnings.iter().try_for_each(|warning| self.field("warning", warning))
     }
 
@@ -254,12 +274,8 @@ fn with_id(name: &str, id: &ChainId) -> String {
     if name == id.as_str() { name.to_owned() } else { format!("{name} ({id})") }
 }
 
-fn known(id: &ChainId) -> String {
-    with_id(chains::find(id).map_or(id.as_str(), |chain| &chain.name), id)
-}
-
-fn step_words(step: &Step) -> String {
-    let chain = step.chain_id.as_ref().map(known);
+fn step_words(tx: &Transaction, step: &Step) -> String {
+    let chain = step.chain_id.as_ref().map(|id| with_id(&route::name_of(tx, id), id));
     let hash = step.transaction_id.as_ref().map(|hash| hash.as_str());
     let parts = [step.status.as_deref(), step.action.as_deref(), chain.as_deref(), hash];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
@@ -345,7 +361,8 @@ mod tests {
             "error         none",
             "warning       steps: not a list",
             "last error    reset",
-            "  note        these are of Optimism (10), not of the destination",
+            "HOP           Optimism (10)",
+            "  note        the service gives this as the destination; the last step is the real end",
             "  2023-11-14 22:13:30  answer: refund (HTTP 200), 2 times over 5s",
             "  2023-11-14 22:13:30  alert raised: refund (info)",
             "  2023-11-14 22:13:40  poll failed: reset",

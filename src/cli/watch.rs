@@ -240,6 +240,7 @@ impl<'a> Watching<'a> {
             // A person reads the status; scripts get everything.
             What::StepAdded { .. } => !self.args.json && !self.args.verbose,
             What::PollRequested | What::Edited { .. } | What::Untracked => true,
+            What::QuoteAsked { .. } | What::QuoteAnswered { .. } => true,
             _ => false,
         };
         let tx = change.transaction.and_then(|row| self.transactions.get(&row));

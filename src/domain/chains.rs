@@ -52,9 +52,15 @@ pub fn named(text: &str) -> Option<&'static Chain> {
     })
 }
 
-/// At most five letters for a narrow column: the table's short name, else the ID cut to fit.
-pub fn short_name(id: &ChainId) -> String {
-    find(id).map_or_else(|| id.as_str().chars().take(5).collect(), |chain| chain.short.clone())
+/// At most five letters for a narrow column: the table's short name, else the `learned` name in capitals, else the ID, cut
+/// to fit.
+pub fn short_name(id: &ChainId, learned: Option<&str>) -> String {
+    let first = |text: &str| text.chars().filter(|letter| *letter != ' ').take(5).collect::<String>();
+    match (find(id), learned) {
+        (Some(chain), _) => chain.short.clone(),
+        (None, Some(name)) => first(&name.to_uppercase()),
+        (None, None) => first(id.as_str()),
+    }
 }
 
 /// Why a text can't be taken for a chain ID.

@@ -91,6 +91,16 @@ pub enum What {
     Imported,
     /// A person asked to poll it now.
     PollRequested,
+    /// A person asked for a route; the number is the store's.
+    QuoteAsked {
+        /// Which one.
+        id: i64,
+    },
+    /// The answer to that came.
+    QuoteAnswered {
+        /// Which one.
+        id: i64,
+    },
     /// What we were told of it changed.
     Edited {
         /// The fields that differ.
@@ -118,6 +128,8 @@ impl What {
             Self::Recovered => "recovered",
             Self::Imported => "imported",
             Self::PollRequested => "poll_requested",
+            Self::QuoteAsked { .. } => "quote_asked",
+            Self::QuoteAnswered { .. } => "quote_answered",
             Self::Edited { .. } => "edited",
             Self::Untracked => "untracked",
         }
@@ -140,6 +152,8 @@ impl What {
             Self::Recovered => "service answers again".into(),
             Self::Imported => "tracked from now on".into(),
             Self::PollRequested => "a person asked to poll now".into(),
+            Self::QuoteAsked { .. } => "a person asked for a route".into(),
+            Self::QuoteAnswered { .. } => "a request for a route was answered".into(),
             Self::Edited { fields } => format!("edited: {}", fields.join(", ")),
             Self::Untracked => "not polled any more".into(),
         }

@@ -11,7 +11,7 @@ use super::{
     observation::{Failure, Observation, Outcome},
     record::StatusRecord,
     status::RouterStatus,
-    transaction::{Learned, NewTransaction, Told, Tracking, Transaction},
+    transaction::{ChainNames, Learned, NewTransaction, Told, Tracking, Transaction},
 };
 
 /// What is told of the transaction number `number`: Arbitrum to Base, no estimate, no submission time.
@@ -43,6 +43,8 @@ pub fn transaction(number: i64) -> Transaction {
         labels: Vec::new(),
         notes: Vec::new(),
         first_seen_at: DateTime::UNIX_EPOCH,
+        chain_names: ChainNames::default(),
+        poll_requested_at: None,
         tracking: Tracking::Active,
         learned: Learned::default(),
     }

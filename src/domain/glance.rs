@@ -34,7 +34,8 @@ pub fn status(status: Option<&RouterStatus>) -> String {
 
 /// Where from and where to: `ARB>BASE`.
 pub fn route(tx: &Transaction) -> String {
-    let [from, to] = [&tx.told.from_chain, &tx.told.to_chain].map(chains::short_name);
+    let from = chains::short_name(&tx.told.from_chain, tx.chain_names.from.as_deref());
+    let to = chains::short_name(&tx.told.to_chain, tx.chain_names.to.as_deref());
     format!("{from}>{to}")
 }
 

@@ -5,6 +5,8 @@
 
 use std::{fmt, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use super::{chain_config::ChainConfig, record::StatusRecord, text};
 
 /// The answer to one request for the status of one transaction, or its absence.
@@ -34,7 +36,7 @@ pub enum Outcome {
 }
 
 /// Why a request brought no news of the transaction (`service.md` 7).
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum Failure {
     /// HTTP 400: this transaction's parameters are refused.
     #[error("the service rejected the request: {0}")]

@@ -95,6 +95,15 @@ pub struct Learned {
     pub conflict: Option<String>,
 }
 
+/// The names of the two chains of a transfer, as far as the service has told them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainNames {
+    /// Of the source chain.
+    pub from: Option<String>,
+    /// Of the destination chain.
+    pub to: Option<String>,
+}
+
 /// A tracked transaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transaction {
@@ -110,6 +119,10 @@ pub struct Transaction {
     pub notes: Vec<String>,
     /// When we first heard of it.
     pub first_seen_at: DateTime<Utc>,
+    /// What the service calls the chains that we were told, in answers about whichever transaction.
+    pub chain_names: ChainNames,
+    /// A person asked to poll it now, and no answer has come since.
+    pub poll_requested_at: Option<DateTime<Utc>>,
     /// Whether it is polled.
     pub tracking: Tracking,
     /// What we learned.
@@ -155,7 +168,9 @@ impl Transaction {
 
     /// The source chain's name for people.
     pub fn from_name(&self) -> String {
-        chain_name(self.learned.record.as_ref().map(|record| &record.from), &self.told.from_chain)
+        let side = self.learned.record.as_ref().map(|record| &record.from);
+        let same = side.filter(|side| side.chain_id.as_ref() == Some(&self.told.from_chain));
+        chain_name(same, self.chain_names.from.as_deref(), &self.told.from_chain)
     }
 
     /// The destination chain's name for people. A record may carry an intermediate hop as its destination, so its name
@@ -163,7 +178,7 @@ impl Transaction {
     pub fn to_name(&self) -> String {
         let side = self.learned.record.as_ref().map(|record| &record.to);
         let same = side.filter(|side| side.chain_id.as_ref() == Some(&self.told.to_chain));
-        chain_name(same, &self.told.to_chain)
+        chain_name(same, self.chain_names.to.as_deref(), &self.told.to_chain)
     }
 
     /// The request ID: what we were told, else what the service said.
@@ -175,6 +190,7 @@ impl Transaction {
     /// Takes in what one request told us at `at`, and returns what changed. Whether alerts follow is not decided here.
     pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<What> {
         self.learned.polls += 1;
+        self.poll_requested_at = None;
         match &observation.outcome {
             Outcome::Record(record) => self.apply_record(record, at),
             Outcome::NotFound(message) => {

@@ -232,7 +232,7 @@ fn identifier(chain: &ChainId) -> String {
 /// Chain configuration (`service.md` 2.5).
 fn chain_data(chain: &ChainId) -> Value {
     let name = chains::find(chain).map_or_else(|| format!("Chain {chain}"), |known| known.name.clone());
-    let symbol = chains::short_name(chain);
+    let symbol = chains::short_name(chain, None);
     let identifier = identifier(chain);
     let family = Family::of(chain);
     let (decimals, icon) = (family.decimals(), format!("https://icons.example/{identifier}.svg"));

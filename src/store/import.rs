@@ -9,7 +9,7 @@ use super::{
     changes::{self, Entry},
     columns,
     error::StoreError,
-    transactions,
+    quotes, transactions,
 };
 use crate::domain::{
     change::What,
@@ -26,6 +26,8 @@ pub struct ImportReport {
     pub updated: Vec<(RowId, Vec<String>)>,
     /// Known, and nothing new.
     pub unchanged: Vec<RowId>,
+    /// Of those that were added: what wasn't told and is known from the route's quote.
+    pub completed: Vec<(RowId, Vec<&'static str>)>,
 }
 
 pub(super) fn import(
@@ -37,7 +39,13 @@ pub(super) fn import(
     let mut report = ImportReport::default();
     for new in batch {
         match known(db, profile, &new.told)? {
-            None => report.added.push(add(db, profile, new, at)?),
+            None => {
+                let mut new = new.clone();
+                let completed = quotes::complete(db, profile, &mut new.told)?;
+                let row = add(db, profile, &new, at)?;
+                report.added.push(row);
+                report.completed.extend((!completed.is_empty()).then_some((row, completed)));
+            }
             Some(before) => {
                 let fields = update(db, &before, new, at)?;
                 if fields.is_empty() {
@@ -105,7 +113,8 @@ fn update(
     new: &NewTransaction,
     at: DateTime<Utc>,
 ) -> Result<Vec<String>, StoreError> {
-    let merged = merge(&before.told, &new.told);
+    let mut merged = merge(&before.told, &new.told);
+    quotes::complete(db, &before.profile, &mut merged)?;
     let note = new.note.clone().filter(|note| !before.notes.contains(note));
     let labels: Vec<_> = new.labels.iter().filter(|label| !before.labels.contains(label)).cloned().collect();
     let mut fields = differences(&before.told, &merged);

@@ -4,6 +4,7 @@
 //! changed. It keeps what it is given; it must never decide what an answer means or when to poll.
 
 mod alerts;
+mod chains;
 mod changes;
 mod columns;
 mod connection;
@@ -13,6 +14,7 @@ mod import;
 mod migrate;
 mod observations;
 mod pollers;
+mod quotes;
 mod reader;
 mod transactions;
 mod watcher;
@@ -33,13 +35,15 @@ pub use self::{
     import::ImportReport,
     observations::StoredObservation,
     pollers::PollerReport,
+    quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
     transactions::Judge,
     writer::Receipt,
 };
 use self::{watcher::Watcher, writer::Writer};
 use crate::domain::{
-    alert::AlertStep, change::What, ids::RowId, observation::Observation, transaction::NewTransaction,
+    alert::AlertStep, change::What, ids::RowId, observation::Observation, quote::QuoteObservation,
+    transaction::NewTransaction,
 };
 
 /// A handle to one store. Cheap to clone; the last one to go waits for the writes that were begun.
@@ -128,6 +132,16 @@ impl Store {
     /// Asks whoever polls to poll these now.
     pub fn request_poll(&self, transactions: Vec<RowId>, at: DateTime<Utc>) -> Receipt<()> {
         self.writer.submit(move |db| transactions::request_poll(db, &transactions, at))
+    }
+
+    /// Asks whoever polls for a route, unless it is known already or can't be asked for now.
+    pub fn ask_quote(&self, wish: QuoteWish) -> Receipt<Asked> {
+        self.writer.submit(move |db| quotes::ask(db, &wish))
+    }
+
+    /// Keeps the answer to a request for a route. On the disk before it is acknowledged: a transaction may follow it.
+    pub fn answer_quote(&self, id: i64, observation: QuoteObservation, at: DateTime<Utc>) -> Receipt<()> {
+        self.writer.submit_durable(move |db| quotes::answer(db, id, &observation, at))
     }
 
     /// Keeps what a poller says of itself.

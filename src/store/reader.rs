@@ -8,18 +8,21 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use super::{
-    alerts,
+    alerts, chains,
     changes::{self, Feed},
     connection,
     error::StoreError,
     observations::{self, StoredObservation},
     pollers::{self, PollerReport},
+    quotes::{self, StoredQuote},
     transactions,
 };
 use crate::domain::{
     alert::Alert,
+    chain_config::ChainConfig,
     change::Change,
-    ids::{RowId, TxHash},
+    ids::{ChainId, RowId, TxHash},
+    quote::QuoteRequest,
     text,
     transaction::Transaction,
 };
@@ -96,6 +99,21 @@ impl Reader {
     /// What a profile's poller last said of itself.
     pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
         pollers::read(&self.connection, profile)
+    }
+
+    /// What the service said of a chain.
+    pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>, StoreError> {
+        chains::find(&self.connection, profile, id)
+    }
+
+    /// A route that was asked for.
+    pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>, StoreError> {
+        quotes::by_id(&self.connection, id)
+    }
+
+    /// The routes that somebody waits for at `at`, the oldest first.
+    pub fn pending_quotes(&self, profile: &str, at: DateTime<Utc>) -> Result<Vec<(i64, QuoteRequest)>, StoreError> {
+        quotes::pending(&self.connection, profile, at)
     }
 
     /// What happened to a transaction, the oldest first; bodies are left out.

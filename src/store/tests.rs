@@ -7,8 +7,11 @@ use tempfile::TempDir;
 use super::*;
 use crate::domain::{
     alert::{Rule, Subject},
+    chain_config::ChainConfig,
     fixtures,
+    ids::ChainId,
     observation::{Failure, Outcome},
+    quote::{Amount, Quote, QuoteAnswer, QuoteRequest},
     status::RouterStatus,
     transaction::Tracking,
 };
@@ -266,4 +269,143 @@ fn a_poller_s_report_comes_back() {
     let reader = store.reader().unwrap();
     assert_eq!(reader.poller("default").unwrap(), Some(report));
     assert_eq!(reader.poller("other").unwrap(), None);
+}
+
+fn chain(name: Option<&str>) -> ChainConfig {
+    ChainConfig { name: name.map(str::to_owned), ..ChainConfig::bare(ChainId::new("8453")) }
+}
+
+#[test]
+fn a_chain_is_learned_once_and_keeps_its_name() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
+    observe(&store, row, describes(Some("Base of another name")), 1);
+    observe(&store, row, describes(None), 2);
+    let reader = store.reader().unwrap();
+    let learned = reader.chain("default", &ChainId::new("8453")).unwrap().unwrap();
+    assert_eq!(learned.name.as_deref(), Some("Base of another name"));
+    assert_eq!(reader.transaction(row).unwrap().unwrap().to_name(), "Base of another name");
+    assert_eq!(reader.chain("other", &ChainId::new("8453")).unwrap(), None);
+}
+
+#[test]
+fn what_a_person_asked_for_waits_until_it_is_answered() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    store.request_poll(vec![row], at(5)).wait().unwrap();
+    let asked = || store.reader().unwrap().transaction(row).unwrap().unwrap().poll_requested_at;
+    assert_eq!(asked(), Some(at(5)));
+    observe(&store, row, fixtures::fails(Failure::Transport("reset".into())), 6);
+    assert_eq!(asked(), None);
+}
+
+fn wish(quote_only: bool, from_address: &str, second: i64) -> QuoteWish {
+    let request = QuoteRequest {
+        from_address: from_address.into(),
+        from_chain: ChainId::new("42161"),
+        from_token: "0x1".into(),
+        from_amount: Amount::parse("25").unwrap(),
+        to_chain: ChainId::new("8453"),
+        to_token: "0x2".into(),
+        to_address: "0x3".into(),
+        quote_only,
+    };
+    QuoteWish { profile: "default".into(), request, at: at(second), until: at(second + 30) }
+}
+
+fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> Asked {
+    store.ask_quote(wish(quote_only, from_address, second)).wait().unwrap()
+}
+
+fn pending(asked: Asked) -> i64 {
+    match asked {
+        Asked::Pending(id) => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn answered(answer: QuoteAnswer) -> QuoteObservation {
+    QuoteObservation { answer, http_status: Some(200), body: Some("{}".into()) }
+}
+
+fn route(id: &str, seconds: u64) -> QuoteObservation {
+    let (quote_id, estimate) = (Some(id.to_owned()), Some(Duration::from_secs(seconds)));
+    answered(QuoteAnswer::Route(Quote { quote_id, estimate, warnings: Vec::new() }))
+}
+
+#[test]
+fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
+    let (_folder, store) = open();
+    let id = pending(ask(&store, true, "0xAb", 0));
+    let waiting = |second| store.reader().unwrap().pending_quotes("default", at(second)).unwrap().len();
+    assert_eq!((waiting(29), waiting(30)), (1, 0));
+    store.answer_quote(id, route("q", 900), at(2)).wait().unwrap();
+    assert_eq!(waiting(3), 0);
+    let Asked::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
+    assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
+    pending(ask(&store, true, "0xAb", 33));
+    pending(ask(&store, true, "0xAb", 1));
+    pending(ask(&store, false, "0xAb", 3));
+    assert_eq!(names(store.reader().unwrap().changes_after(0, 2).unwrap()), ["quote_asked", "quote_answered"]);
+}
+
+#[test]
+fn a_refusal_is_not_given_again() {
+    let (_folder, store) = open();
+    let id = pending(ask(&store, true, "0xAb", 0));
+    let refused = answered(QuoteAnswer::Failed(Failure::Rejected("No route found".into())));
+    store.answer_quote(id, refused.clone(), at(1)).wait().unwrap();
+    assert_eq!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(refused.answer));
+    pending(ask(&store, true, "0xAb", 2));
+}
+
+#[test]
+fn a_wallet_that_has_to_wait_holds_back_nobody_else() {
+    let (_folder, store) = open();
+    let id = pending(ask(&store, false, "0xAb", 0));
+    let retry_after = Duration::from_secs(60);
+    let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
+    store.answer_quote(id, limited, at(1)).wait().unwrap();
+    assert_eq!(ask(&store, false, "0xaB", 60), Asked::WalletHeld { until: at(61), message: "Too many".into() });
+    pending(ask(&store, true, "0xAb", 60));
+    pending(ask(&store, false, "0xCd", 60));
+    pending(ask(&store, false, "0xAb", 61));
+}
+
+#[test]
+fn a_transaction_takes_its_estimate_from_its_quote() {
+    let (_folder, store) = open();
+    let id = pending(ask(&store, true, "0xAb", 0));
+    store.answer_quote(id, route("quote-1", 900), at(1)).wait().unwrap();
+    let report = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(2)).wait().unwrap();
+    let row = report.added[0];
+    assert_eq!(report.completed, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
+    let told = store.reader().unwrap().transaction(row).unwrap().unwrap().told;
+    assert_eq!((told.estimate, told.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
+    let mut known = fixtures::new(3);
+    (known.told.quote_id, known.told.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
+    let report = store.import("default", vec![known], at(3)).wait().unwrap();
+    assert_eq!(report.completed, [(report.added[0], vec!["fromAddress"])]);
+}
+
+#[test]
+fn a_store_of_the_first_schema_is_brought_forward() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hoptop.db");
+    let first = Connection::open(&path).unwrap();
+    first.execute_batch(include_str!("../../assets/migrations/0001_first.sql")).unwrap();
+    first.execute_batch("PRAGMA application_id = 0x686f7074; PRAGMA user_version = 1").unwrap();
+    let record = r#"{"status":"ongoing","bridge_status":"called","gas_status":"","is_gmp":true,"bridge_url":null,
+        "from":{"chain_id":"1","chain_name":null,"transaction_id":null,"block_number":null,"call_event_status":null,"url":null},
+        "to":{"chain_id":null,"chain_name":null,"transaction_id":null,"block_number":null,"call_event_status":null,"url":null},
+        "steps":[],"time_spent":{"total":45},"error":null,"request_id":null,"warnings":[]}"#;
+    let insert = "INSERT INTO transactions (profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
+        first_seen_at, status, record) VALUES ('default', '0xaa', '0xaa', '1', '10', 'q', 0, 'ongoing', ?)";
+    first.execute(insert, [record]).unwrap();
+    drop(first);
+    let store = Store::open(&path).unwrap();
+    let (transactions, ..) = store.reader().unwrap().load().unwrap();
+    let read = transactions[0].learned.record.as_ref().unwrap();
+    assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    Seen, alerts,
+    Seen, alerts, chains,
     changes::{self, Entry},
     columns,
     error::StoreError,
@@ -16,7 +16,7 @@ use crate::domain::{
     ids::{ChainId, RowId, TxHash},
     record::StatusRecord,
     status::RouterStatus,
-    transaction::{Learned, Told, Tracking, Transaction},
+    transaction::{ChainNames, Learned, Told, Tracking, Transaction},
 };
 
 /// Decides what an answer means for the alerts: the transaction after it, what stands for it and for its profile, when.
@@ -27,7 +27,10 @@ pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain,
     estimate, submitted_at, from_address, ticket, first_seen_at, untracked, parked_reason, status, status_since,
     record, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict,
     (SELECT json_group_array(label ORDER BY label) FROM labels WHERE transaction_row = transactions.id),
-    (SELECT json_group_array(text ORDER BY id) FROM notes WHERE transaction_row = transactions.id)
+    (SELECT json_group_array(text ORDER BY id) FROM notes WHERE transaction_row = transactions.id),
+    (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = from_chain),
+    (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = to_chain),
+    poll_requested_at
     FROM transactions";
 
 pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), StoreError> {
@@ -39,6 +42,9 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
     observations::keep(db, transaction.id, &seen.observation, seen.at)?;
     write_learned(db, &transaction)?;
     let profile = transaction.profile.clone();
+    for chain in &seen.observation.chains {
+        chains::learn(db, &profile, chain, seen.at)?;
+    }
     let entry = Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id) };
     for what in &changes {
         changes::append(db, &entry, what)?;
@@ -52,6 +58,8 @@ pub(super) fn request_poll(db: &Connection, transactions: &[RowId], at: DateTime
         if let Some(transaction) = by_row(db, *row)? {
             let entry = Entry { at, profile: &transaction.profile, transaction: Some(*row) };
             changes::append(db, &entry, &What::PollRequested)?;
+            db.prepare_cached("UPDATE transactions SET poll_requested_at = ? WHERE id = ?")?
+                .execute(params![columns::moment(at), row.0])?;
         }
     }
     Ok(())
@@ -75,7 +83,7 @@ fn write_learned(db: &Connection, transaction: &Transaction) -> Result<(), Store
     db.prepare_cached(
         "UPDATE transactions SET untracked = ?, parked_reason = ?, status = ?, status_since = ?, record = ?, message = ?,
          last_checked_at = ?, last_changed_at = ?, settled_at = ?, polls = ?, failures = ?, failing_since = ?,
-         last_error = ?, conflict = ? WHERE id = ?",
+         last_error = ?, conflict = ?, poll_requested_at = ? WHERE id = ?",
     )?
     .execute(params![
         untracked,
@@ -92,6 +100,7 @@ fn write_learned(db: &Connection, transaction: &Transaction) -> Result<(), Store
         learned.failing_since.map(columns::moment),
         learned.last_error,
         learned.conflict,
+        transaction.poll_requested_at.map(columns::moment),
         transaction.id.0,
     ])?;
     Ok(())
@@ -118,6 +127,8 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Transaction> {
         labels: read_list(row, 26)?,
         notes: read_list(row, 27)?,
         first_seen_at: columns::moment_from(row.get(11)?),
+        chain_names: ChainNames { from: row.get(28)?, to: row.get(29)? },
+        poll_requested_at: moment(row, 30)?,
         tracking,
         learned: read_learned(row)?,
     })

@@ -88,7 +88,7 @@ fn reveal(model: &mut Model, row: RowId, now: Now) {
 pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) -> Vec<Effect> {
     match outcome {
         Ok(report) => {
-            let ImportReport { added, updated, unchanged } = &report;
+            let ImportReport { added, updated, unchanged, .. } = &report;
             let left_out = match &model.overlay {
                 Overlay::Add(form) if form.left_out() > 0 => format!("; {} left out", form.left_out()),
                 _ => String::new(),

@@ -18,7 +18,9 @@ use crate::{
         advice::{self, Advice, Situation},
         alert::Severity,
         glance,
+        ids::TxHash,
         record::{StatusRecord, Step},
+        route::{self, RouteKind},
         span,
         transaction::Transaction,
         width,
@@ -239,11 +241,15 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
         ("requestId", tx.request_id().map(str::to_owned)),
         ("refund to", tx.told.from_address.clone()),
         ("gas", record.and_then(|record| said(record.gas_status.as_deref()))),
-        ("type", record.and_then(|record| record.is_gmp).map(kind)),
+        ("type", route_words(tx)),
+        ("id", own_id(tx)),
+        ("integrator", record.and_then(|record| record.integrator.clone())),
         ("labels", joined(&tx.labels, ", ")),
         ("notes", joined(&tx.notes, " / ")),
         ("alerts", joined(&alerts, ", ")),
+        ("warning", route::contradiction(tx)),
         ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
+        ("other", record.and_then(|record| joined(&others(record), "; "))),
     ];
     let mut lines = vec![Line::default(), heading(look, "FACTS", "")];
     lines.extend(table(facts, columns, look.theme.dim()));
@@ -255,8 +261,27 @@ fn said(text: Option<&str>) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn kind(is_gmp: bool) -> String {
-    if is_gmp { "general message passing (GMP)" } else { "plain bridge transfer or intent (not GMP)" }.into()
+/// The kind of the route, and whether it carries a message; as far as either is known.
+fn route_words(tx: &Transaction) -> Option<String> {
+    let kind = route::kind(tx).map(RouteKind::words);
+    let gmp = tx.learned.record.as_ref().and_then(|record| record.is_gmp);
+    let gmp = gmp.map(|gmp| if gmp { "general message passing (GMP)" } else { "not GMP" });
+    let parts: Vec<_> = [kind, gmp].into_iter().flatten().collect();
+    Some(parts.join(", ")).filter(|words| !words.is_empty())
+}
+
+/// The record's `id`, where it isn't just the hash.
+fn own_id(tx: &Transaction) -> Option<String> {
+    let id = tx.learned.record.as_ref()?.id.clone()?;
+    (TxHash::new(id.clone()).key() != tx.told.transaction_id.key()).then_some(id)
+}
+
+/// What the service said that nobody documents: events' logs, and keys.
+fn others(record: &StatusRecord) -> Vec<String> {
+    let logs = [("source", &record.from), ("destination", &record.to)].into_iter();
+    let logs = logs.filter(|(_, side)| !side.call_event_log.is_empty());
+    let logs = logs.map(|(end, side)| format!("{end} event log {}", side.call_event_log.join(" ")));
+    logs.chain(record.other.iter().map(|(key, value)| format!("{key} = {value}"))).collect()
 }
 
 fn time_spent(record: &StatusRecord) -> String {
@@ -270,40 +295,40 @@ fn steps(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
     if steps.is_empty() {
         lines.push(Line::styled("  none yet", look.theme.dim()));
     }
-    lines.extend(steps.iter().enumerate().map(|(index, step)| step_line(look, index, step, columns)));
+    let name = |step: &Step| step.chain_id.as_ref().map_or("-".to_owned(), |id| route::name_of(tx, id));
+    lines.extend(steps.iter().enumerate().map(|(index, step)| step_line(look, (index, step), &name(step), columns)));
     lines
 }
 
-fn step_line(look: &Look<'_>, index: usize, step: &Step, columns: usize) -> Line<'static> {
+fn step_line(look: &Look<'_>, (index, step): (usize, &Step), chain: &str, columns: usize) -> Line<'static> {
     let status = step.status.as_deref().unwrap_or("-");
     let style = match status {
         "success" => look.theme.good(),
         "failed" | "error" | "reverted" => look.theme.severity(Severity::Critical),
         _ => Style::new(),
     };
-    let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| crate::domain::record::chain_name(None, id));
     let room = columns.saturating_sub(4 + 9 + 6 + 14);
     let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
     Line::from(vec![
         Span::styled(format!("  {} ", index + 1), look.theme.dim()),
         Span::styled(width::fit(status, 9, look.theme.ellipsis), style),
         Span::raw(width::fit(step.action.as_deref().unwrap_or("-"), 6, look.theme.ellipsis)),
-        Span::raw(width::fit(&chain, 14, look.theme.ellipsis)),
+        Span::raw(width::fit(chain, 14, look.theme.ellipsis)),
         Span::styled(width::cut_middle(&hash, room.min(24), look.theme.ellipsis), look.theme.dim()),
     ])
 }
 
 fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let record = tx.learned.record.as_ref();
+    let ends = route::ends(tx);
+    let bridge = tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let links = [
-        ("source", record.and_then(|record| record.from.url.clone())),
-        ("dest", record.and_then(|record| record.to.url.clone())),
-        ("bridge", record.and_then(|record| record.bridge_url.clone())),
+        ("source", ends.source.url),
+        ("dest", ends.destination.url.or(ends.hop.and_then(|hop| hop.url))),
+        ("bridge", bridge.filter(|link| !link.is_empty())),
     ];
     let mut lines = vec![Line::default(), heading(look, "LINKS", "")];
     for (label, link) in links {
-        let text = link.filter(|link| !link.is_empty()).unwrap_or_else(|| "(none)".into());
-        lines.extend(labelled(&format!("  {label}"), &text, columns, look.theme.dim()));
+        lines.extend(labelled(&format!("  {label}"), link.unwrap_or("(none)"), columns, look.theme.dim()));
     }
     lines
 }

@@ -3,21 +3,19 @@
 use ratatui::text::{Line, Span};
 
 use super::Look;
-use crate::domain::{chains, ids::ChainId, record::ChainSide, transaction::Transaction, width};
+use crate::domain::{
+    ids::TxHash,
+    route::{self, End, Ends},
+    transaction::Transaction,
+    width,
+};
 
 /// Between the two ends.
 const ARROW: &str = " --> ";
 
 pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let record = tx.learned.record.as_ref();
-    let from = side(
-        record.map(|record| &record.from),
-        &tx.told.from_chain,
-        &tx.from_name(),
-        Some(tx.told.transaction_id.as_str()),
-    );
-    let to_side = record.map(|record| &record.to);
-    let to = side(to_side, &tx.told.to_chain, &tx.to_name(), None);
+    let Ends { source, destination, hop } = route::ends(tx);
+    let (from, to) = (end(&source, &tx.from_name()), end(&destination, &tx.to_name()));
     let half = columns.saturating_sub(ARROW.len()) / 2;
     let mut lines = vec![Line::styled(
         format!("{}{}DESTINATION", width::fit("SOURCE", half, ""), " ".repeat(ARROW.len())),
@@ -32,8 +30,8 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
             Span::raw(cut(&right)),
         ]));
     }
-    if let Some(hop) = to_side.and_then(|side| side.chain_id.as_ref()).filter(|id| **id != tx.told.to_chain) {
-        let name = chains::find(hop).map_or_else(|| hop.to_string(), |chain| chain.name.clone());
+    if let Some(hop) = hop {
+        let name = route::name_of(tx, hop.chain);
         lines.push(Line::styled(
             format!("the service names {name} as the destination: an intermediate hop?"),
             look.theme.warning(),
@@ -43,15 +41,13 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
 }
 
 /// One end in four lines: chain, transaction, block, event.
-fn side(side: Option<&ChainSide>, id: &ChainId, name: &str, told: Option<&str>) -> [String; 4] {
-    let chain = if name == id.as_str() { name.to_owned() } else { format!("{name} ({id})") };
-    let hash = side.and_then(|side| side.transaction_id.as_ref()).map(|hash| hash.as_str());
-    let block = side.and_then(|side| side.block_number).map(|number| number.to_string());
-    let event = side.and_then(|side| side.call_event_status.as_deref()).filter(|event| !event.is_empty());
+fn end(end: &End<'_>, name: &str) -> [String; 4] {
+    let chain = if name == end.chain.as_str() { name.to_owned() } else { format!("{name} ({})", end.chain) };
+    let block = end.block_number.map(|number| number.to_string());
     [
         chain,
-        format!("tx    {}", hash.or(told).unwrap_or("(none yet)")),
+        format!("tx    {}", end.transaction_id.map_or("(none yet)", TxHash::as_str)),
         format!("block {}", block.as_deref().unwrap_or("(none yet)")),
-        format!("event {}", event.unwrap_or("(empty)")),
+        format!("event {}", end.call_event_status.filter(|event| !event.is_empty()).unwrap_or("(empty)")),
     ]
 }

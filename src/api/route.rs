@@ -1,0 +1,239 @@
+//! `POST {base_url}/v2/route`: a request for a route, and what its answer means (`service.md` 4.2, 7.3, 8).
+//!
+//! It must never take a wallet's limit for one of the whole ID, and never believe an estimate that can't be.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::{Map, Value};
+
+use super::{
+    answer::{self, Reply},
+    client::{Client, Exchange},
+    message, redact,
+};
+use crate::{
+    clock::Clock,
+    domain::{
+        deadline::LONGEST_ESTIMATE,
+        observation::Failure,
+        quote::{LONGEST_WALLET_LIMIT, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
+        span, text,
+    },
+};
+
+impl Client {
+    /// Asks once for a route.
+    pub async fn quote(&self, request: &QuoteRequest, clock: &Clock) -> QuoteObservation {
+        let unsaid = |failure| QuoteObservation { answer: QuoteAnswer::Failed(failure), http_status: None, body: None };
+        let body = match serde_json::to_string(request) {
+            Ok(body) => body,
+            Err(error) => return unsaid(Failure::Unreadable(text::clean(&error.to_string()))),
+        };
+        let json = HeaderValue::from_static("application/json");
+        let posted = self.post("/v2/route").map(|post| post.header(CONTENT_TYPE, json).body(body));
+        let Exchange { came, wall, .. } = match posted {
+            Ok(posted) => self.exchange(posted, clock).await,
+            Err(error) => return unsaid(Failure::Transport(error.to_string())),
+        };
+        match came {
+            Err(failure) => unsaid(failure),
+            Ok(came) => {
+                let answer = match came.cut.clone() {
+                    Some(cut) if came.status == 200 => QuoteAnswer::Failed(cut),
+                    _ => interpret(&came.reply(), wall),
+                };
+                // What can't be had without the ID is not had at all.
+                let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it repeats the integrator ID".into()));
+                let answer = redact::rewritten(self.id(), answer).unwrap_or_else(hidden);
+                QuoteObservation { answer, http_status: Some(came.status), body: Some(came.kept) }
+            }
+        }
+    }
+}
+
+/// What `reply` to a request for a route means at the moment `wall`.
+pub fn interpret(reply: &Reply<'_>, wall: DateTime<Utc>) -> QuoteAnswer {
+    if let Some(limited) = wallet_limit(reply.body) {
+        return limited;
+    }
+    let said = || message::message(reply.body);
+    QuoteAnswer::Failed(match reply.status {
+        200 => match answer::object(reply.body).map(|object| route(&object)) {
+            Ok(Some(quote)) => return QuoteAnswer::Route(quote),
+            Ok(None) => {
+                let said = said().map(|said| format!(": {said}")).unwrap_or_default();
+                Failure::Unreadable(text::clean(&format!("an object without a route{said}")))
+            }
+            Err(reason) => Failure::Unreadable(text::clean(&reason)),
+        },
+        404 => Failure::Server { status: 404, message: said().unwrap_or_else(|| "no message".into()) },
+        _ => answer::refusal(reply, wall),
+    })
+}
+
+/// `{error, retryAfter}` and nothing of a typed error, at any HTTP status (`service.md` 7.2: the status is not shown).
+fn wallet_limit(body: &[u8]) -> Option<QuoteAnswer> {
+    let object = answer::object(body).ok()?;
+    let message = text::clean_or_none(object.get("error")?.as_str()?)?;
+    let seconds = number(object.get("retryAfter")?)?;
+    if object.contains_key("type") || object.contains_key("route") {
+        return None;
+    }
+    let retry_after = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST_WALLET_LIMIT);
+    Some(QuoteAnswer::WalletLimited { message, retry_after: retry_after.min(LONGEST_WALLET_LIMIT) })
+}
+
+/// The quote in a body; `None` if there is nothing of a route in it. Its fields are looked for in `route`, in
+/// `route.estimate` and at the top (`cases.md` 18).
+fn route(object: &Map<String, Value>) -> Option<Quote> {
+    let route = object.get("route").and_then(Value::as_object);
+    let estimate = route.and_then(|route| route.get("estimate")).and_then(Value::as_object);
+    let places = [route, estimate, Some(object)];
+    let find = |name: &str| {
+        let values = places.iter().flatten().filter_map(|place| place.get(name));
+        values.into_iter().find(|value| !value.is_null() && value.as_str() != Some(""))
+    };
+    let (id, duration) = (find("quoteId"), find("estimatedRouteDuration"));
+    if route.is_none() && id.is_none() {
+        return None;
+    }
+    let mut warnings = Vec::new();
+    let quote_id = id.and_then(quote_id);
+    if quote_id.is_none() {
+        warnings.push("no quoteId came, so that a transaction of this route can't be tracked".to_owned());
+    }
+    let estimate = duration.and_then(|value| believed(value, &mut warnings));
+    if duration.is_none() {
+        warnings.push("no estimatedRouteDuration came; support is right after 15 minutes".to_owned());
+    }
+    Some(Quote { quote_id, estimate, warnings })
+}
+
+/// An ID as text that is whole: one that had to be cut or cleaned would be another.
+fn quote_id(value: &Value) -> Option<String> {
+    let raw = match value {
+        Value::String(raw) => raw.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    Some(text::clean(&raw)).filter(|clean| *clean == raw.trim())
+}
+
+/// An estimate in seconds, a number or numeric text, as far as it can be believed.
+fn believed(value: &Value, warnings: &mut Vec<String>) -> Option<Duration> {
+    let shown = super::reader::compact(value);
+    let Some(seconds) = number(value).filter(|seconds| *seconds >= 0.0) else {
+        warnings.push(format!("estimatedRouteDuration is `{shown}`, which is no number of seconds; none is taken"));
+        return None;
+    };
+    let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+    if estimate > LONGEST_ESTIMATE {
+        let most = span::long(LONGEST_ESTIMATE);
+        warnings.push(format!("estimatedRouteDuration is {shown} s, which is not believed; {most} is taken instead"));
+    }
+    Some(estimate.min(LONGEST_ESTIMATE))
+}
+
+/// A number, or text that is one; never NaN.
+fn number(value: &Value) -> Option<f64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    (!number.is_nan()).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn heard(status: u16, body: &str) -> QuoteAnswer {
+        interpret(&Reply { status, retry_after: None, body: body.as_bytes() }, DateTime::UNIX_EPOCH)
+    }
+
+    fn quote(body: &Value) -> Quote {
+        match heard(200, &body.to_string()) {
+            QuoteAnswer::Route(quote) => quote,
+            other => panic!("{body}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn id_and_estimate_are_found_wherever_they_stand() {
+        let table = [
+            (json!({"route": {"quoteId": "q", "estimatedRouteDuration": 900}}), Some("q"), Some(900.0)),
+            (json!({"route": {"estimate": {"quoteId": "q", "estimatedRouteDuration": "12.5"}}}), Some("q"), Some(12.5)),
+            (json!({"quoteId": "q", "estimatedRouteDuration": 0, "route": {}}), Some("q"), Some(0.0)),
+            (json!({"route": {"quoteId": "", "estimate": {"quoteId": "inner"}}}), Some("inner"), None),
+            (json!({"route": {"quoteId": 17, "estimatedRouteDuration": null}}), Some("17"), None),
+            (json!({"route": {"quoteId": "a\u{202e}b", "estimatedRouteDuration": "NaN"}}), None, None),
+            (json!({"route": {"quoteId": "x".repeat(600), "estimatedRouteDuration": -3}}), None, None),
+            (json!({"route": {"quoteId": "q", "estimatedRouteDuration": "1e300"}}), Some("q"), Some(604_800.0)),
+            (json!({"route": {"quoteId": "q", "estimatedRouteDuration": "inf"}}), Some("q"), Some(604_800.0)),
+        ];
+        for (body, id, estimate) in table {
+            let quote = quote(&body);
+            assert_eq!(quote.quote_id.as_deref(), id, "{body}");
+            assert_eq!(quote.estimate.map(|estimate| estimate.as_secs_f64()), estimate, "{body}");
+            let odd = id.is_none() || estimate.is_none_or(|estimate| estimate == 604_800.0);
+            assert_eq!(!quote.warnings.is_empty(), odd, "{body}: {:?}", quote.warnings);
+        }
+    }
+
+    #[test]
+    fn a_wallet_s_limit_is_known_by_its_shape_at_any_status() {
+        let body = r#"{"error":"Too many quote requests for this address","retryAfter":17}"#;
+        for status in [200, 400, 403, 429, 500] {
+            let expected = QuoteAnswer::WalletLimited {
+                message: "Too many quote requests for this address".into(),
+                retry_after: Duration::from_secs(17),
+            };
+            assert_eq!(heard(status, body), expected, "{status}");
+        }
+        for (seconds, expected) in [("1e12", 86_400), ("-4", 0), (r#""9""#, 9)] {
+            let body = format!(r#"{{"error":"slow down","retryAfter":{seconds}}}"#);
+            let QuoteAnswer::WalletLimited { retry_after, .. } = heard(429, &body) else { panic!("{seconds}") };
+            assert_eq!(retry_after.as_secs(), expected, "{seconds}");
+        }
+        for other in
+            [r#"{"message":"Too many requests","type":"RATE_LIMITED"}"#, r#"{"error":"x","retryAfter":"soon"}"#]
+        {
+            assert_eq!(heard(429, other), QuoteAnswer::Failed(Failure::Throttled { retry_after: None }), "{other}");
+        }
+    }
+
+    #[test]
+    fn each_refusal_keeps_the_service_s_words() {
+        let table = [
+            (
+                400,
+                r#"{"message":"Amount too low","type":"BAD_REQUEST"}"#,
+                "the service rejected the request: Amount too low",
+            ),
+            (
+                400,
+                r#"{"message":"fromChain: unsupported chain ID","type":"SCHEMA_VALIDATION_ERROR"}"#,
+                "the service rejected the request: fromChain: unsupported chain ID",
+            ),
+            (
+                401,
+                r#"{"message":"x-integrator-id header is missing","type":"UNAUTHORIZED"}"#,
+                "the service refused the integrator ID: x-integrator-id header is missing",
+            ),
+            (404, "<html><title>Gone</title>", "the service answered HTTP 404: an HTML page, `Gone`"),
+            (
+                500,
+                r#"{"message":"oops","statusCode":500,"type":"INTERNAL_ERROR"}"#,
+                "the service answered HTTP 500: oops",
+            ),
+            (200, "", "the answer can't be read: the body is empty"),
+            (200, "[]", "the answer can't be read: the body is a JSON array, not an object"),
+            (200, "{\"error\":\"no\"}", "the answer can't be read: an object without a route: no"),
+        ];
+        for (status, body, expected) in table {
+            let QuoteAnswer::Failed(failure) = heard(status, body) else { panic!("{status} {body}") };
+            assert_eq!(failure.line(), expected);
+        }
+    }
+}

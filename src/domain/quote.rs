@@ -1,0 +1,268 @@
+//! A route's quote: what is asked for, what came, and what to do about a refusal (`service.md` 4.2, 7.3, 8).
+//!
+//! Plain data and THE table of resolutions. It must never let a request through that can only be refused.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ids::ChainId, observation::Failure};
+
+/// A quote this old is given again instead of spending a request (`service.md` 8, rule 5).
+pub const FRESH: Duration = Duration::from_secs(30);
+/// The longest that a wallet is held back, whatever `retryAfter` says; what lies beyond is taken for a mistake.
+pub const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// The most digits of an amount: those of the largest 256-bit number.
+const AMOUNT_DIGITS: usize = 78;
+
+/// The body of `POST /v2/route`; it serializes to just that (`service.md` 4.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuoteRequest {
+    /// The user's address on the source chain, which a refund is paid to.
+    pub from_address: String,
+    /// Source chain.
+    pub from_chain: ChainId,
+    /// Source token's address.
+    pub from_token: String,
+    /// How much.
+    pub from_amount: Amount,
+    /// Destination chain.
+    pub to_chain: ChainId,
+    /// Destination token's address.
+    pub to_token: String,
+    /// The recipient's address on the destination chain.
+    pub to_address: String,
+    /// Pricing only, without call data, and not subject to the limit of each wallet.
+    pub quote_only: bool,
+}
+
+impl QuoteRequest {
+    /// What a wallet's limit is kept by: EVM addresses compare without case.
+    pub fn wallet(&self) -> String {
+        let is_evm = self.from_address.starts_with("0x") || self.from_address.starts_with("0X");
+        if is_evm { self.from_address.to_ascii_lowercase() } else { self.from_address.clone() }
+    }
+}
+
+/// An integer amount in the token's smallest unit, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Amount(String);
+
+/// Why a text is no amount.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// Nothing.
+    #[error("it is empty; write an integer in the token's smallest unit")]
+    Empty,
+    /// Something else than digits.
+    #[error(
+        "`{0}` is not an integer; it counts the token's smallest unit, so that 1.5 of a token with 6 decimals is 1500000"
+    )]
+    NotAnInteger(String),
+    /// Nothing to send.
+    #[error("it is 0; nothing would be sent")]
+    Zero,
+    /// More than a 256-bit number holds.
+    #[error("it has {0} digits; no token has amounts of more than {AMOUNT_DIGITS}")]
+    Long(usize),
+}
+
+impl Amount {
+    /// Reads digits, and nothing else. Zeros in front go.
+    pub fn parse(text: &str) -> Result<Self, AmountError> {
+        let text = super::text::clean(text);
+        if text.is_empty() {
+            return Err(AmountError::Empty);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(AmountError::NotAnInteger(text));
+        }
+        match text.trim_start_matches('0') {
+            "" => Err(AmountError::Zero),
+            digits if digits.len() > AMOUNT_DIGITS => Err(AmountError::Long(digits.len())),
+            digits => Ok(Self(digits.to_owned())),
+        }
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What the service said of a route. What else it said is kept as it came, in the body.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quote {
+    /// `route.quoteId`, which the status endpoint requires.
+    pub quote_id: Option<String>,
+    /// `estimatedRouteDuration`.
+    pub estimate: Option<Duration>,
+    /// What was odd about it, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// How a request for a route ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum QuoteAnswer {
+    /// With a route.
+    Route(Quote),
+    /// The wallet asked too often; recognized by its shape `{error, retryAfter}`, whatever the HTTP status.
+    WalletLimited {
+        /// `error`.
+        message: String,
+        /// `retryAfter`, bounded.
+        retry_after: Duration,
+    },
+    /// With anything else.
+    Failed(Failure),
+}
+
+/// The answer to one request for a route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QuoteObservation {
+    /// What it told us.
+    pub answer: QuoteAnswer,
+    /// The HTTP status, if there was an answer.
+    pub http_status: Option<u16>,
+    /// The body as it came, without the integrator ID.
+    pub body: Option<String>,
+}
+
+impl QuoteAnswer {
+    /// The failure that concerns more than this request, or this request alone; `None` if the service served us.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            Self::Route(_) | Self::WalletLimited { .. } => None,
+        }
+    }
+
+    /// What to do about it; `None` for a route.
+    pub fn resolution(&self) -> Option<&'static str> {
+        match self {
+            Self::Route(_) => None,
+            Self::WalletLimited { .. } => Some("wait until then, or ask without --with-transaction-data"),
+            Self::Failed(failure) => Some(resolution(failure)),
+        }
+    }
+}
+
+const TOKEN: &str = "use a token on the service's whitelist; check --from-token and --to-token";
+const CHAIN: &str = "use a chain that the service supports; check --from-chain and --to-chain";
+
+/// Words of a message, in lower case, all of which must occur; what to do then. The first that fits counts: what is said
+/// of an unsupported token names its chain as well (`service.md` 7.3).
+const RESOLUTIONS: &[(&[&str], &str)] = &[
+    (&["no route"], "check chains and tokens; there may also be too little liquidity for this amount"),
+    (&["amount too low"], "increase --from-amount"),
+    (&["amount too high"], "decrease --from-amount"),
+    (&["unsupported", "token"], TOKEN),
+    (&["not supported", "token"], TOKEN),
+    (&["whitelist"], TOKEN),
+    (&["unsupported", "chain"], CHAIN),
+    (&["not supported", "chain"], CHAIN),
+];
+
+/// What to do about a failure: by its message where the document has one, else by its kind (`service.md` 7.1 to 7.3).
+fn resolution(failure: &Failure) -> &'static str {
+    let said = match failure {
+        Failure::Rejected(said) | Failure::Server { message: said, .. } => said.to_lowercase(),
+        _ => String::new(),
+    };
+    let fits = |(words, _): &&(&[&str], &str)| words.iter().all(|word| said.contains(word));
+    if let Some((_, way_out)) = RESOLUTIONS.iter().find(fits) {
+        return way_out;
+    }
+    match failure {
+        Failure::Rejected(_) => "check the parameters",
+        Failure::Unauthorized(_) => {
+            "check the integrator ID: where it comes from, and that it belongs to this base URL"
+        }
+        Failure::Throttled { .. } => "somebody else may use this ID; wait, and check --rps against the ID's limit",
+        Failure::Server { status: 300..=499, .. } => "check the base URL",
+        Failure::Server { .. } => "the service has trouble; try again later",
+        Failure::Unreadable(_) | Failure::OtherTransaction(_) => "report it to the provider; the body is kept",
+        Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_integers_and_nothing_else() {
+        let table = [
+            ("25000000", Ok("25000000")),
+            (" 007 ", Ok("7")),
+            ("", Err("it is empty")),
+            ("0", Err("it is 0")),
+            ("1.5", Err("`1.5` is not an integer")),
+            ("1e18", Err("`1e18` is not an integer")),
+            ("-3", Err("`-3` is not an integer")),
+            ("0x10", Err("`0x10` is not an integer")),
+            ("1_000", Err("`1_000` is not an integer")),
+            ("\u{664}", Err("`\u{664}` is not an integer")),
+        ];
+        for (text, expected) in table {
+            match (Amount::parse(text), expected) {
+                (Ok(amount), Ok(digits)) => assert_eq!(amount.as_str(), digits),
+                (Err(error), Err(start)) => assert!(error.to_string().starts_with(start), "{error}"),
+                (read, _) => panic!("{text}: {read:?}"),
+            }
+        }
+        assert!(Amount::parse(&"9".repeat(78)).is_ok());
+        assert_eq!(Amount::parse(&"9".repeat(79)), Err(AmountError::Long(79)));
+    }
+
+    #[test]
+    fn each_refusal_has_its_resolution() {
+        let rejected = |said: &str| QuoteAnswer::Failed(Failure::Rejected(said.into()));
+        let table = [
+            (rejected("No route found"), "check chains and tokens"),
+            (rejected("Amount too low"), "increase"),
+            (rejected("Amount too high"), "decrease"),
+            (rejected("Unsupported chain"), "use a chain"),
+            (rejected("fromChain: unsupported chain ID"), "use a chain"),
+            (rejected("Unsupported token"), "use a token"),
+            (rejected("token 0x01 is not supported on chain 8453"), "use a token"),
+            (rejected("fromAmount is missing"), "check the parameters"),
+            (
+                QuoteAnswer::Failed(Failure::Unauthorized("x-integrator-id header is missing".into())),
+                "check the integrator ID",
+            ),
+            (QuoteAnswer::Failed(Failure::Throttled { retry_after: None }), "somebody else"),
+            (
+                QuoteAnswer::Failed(Failure::Server { status: 404, message: "Resource not found".into() }),
+                "check the base URL",
+            ),
+            (QuoteAnswer::Failed(Failure::Server { status: 500, message: "oops".into() }), "the service has trouble"),
+            (QuoteAnswer::Failed(Failure::Server { status: 404, message: "No route found".into() }), "check chains"),
+            (QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH }, "wait until then"),
+        ];
+        for (answer, expected) in table {
+            let resolution = answer.resolution().unwrap();
+            assert!(resolution.starts_with(expected), "{answer:?}: {resolution}");
+        }
+        assert_eq!(QuoteAnswer::Route(Quote::default()).resolution(), None);
+    }
+
+    #[test]
+    fn a_request_serializes_to_the_service_s_body() {
+        let request = QuoteRequest {
+            from_address: "0xAB".into(),
+            from_chain: ChainId::new("42161"),
+            from_token: "0x1".into(),
+            from_amount: Amount::parse("25").unwrap(),
+            to_chain: ChainId::new("osmosis-1"),
+            to_token: "uosmo".into(),
+            to_address: "osmo1".into(),
+            quote_only: true,
+        };
+        let body = r#"{"fromAddress":"0xAB","fromChain":"42161","fromToken":"0x1","fromAmount":"25","toChain":"osmosis-1","toToken":"uosmo","toAddress":"osmo1","quoteOnly":true}"#;
+        assert_eq!(serde_json::to_string(&request).unwrap(), body);
+        assert_eq!(request.wallet(), "0xab");
+    }
+}
