@@ -18,8 +18,14 @@ use futures_util::{Stream, stream};
 use hoptop::{
     api::{self, Reply},
     clock::Clock,
-    domain::{alert::Rule, ids::TxHash, observation::Observation, transaction::Told},
-    poller::{self, Setup, Wire},
+    domain::{
+        alert::Rule,
+        ids::TxHash,
+        observation::Observation,
+        quote::{QuoteObservation, QuoteRequest},
+        transaction::Told,
+    },
+    poller::{self, Scope, Setup, Wire},
     sim::{
         scenario::Scenario,
         service::{Request, Service},
@@ -133,6 +139,10 @@ impl Wire for InProcess {
         let api::Heard { outcome, chains } = api::interpret(&answer, told, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
+
+    async fn quote(&self, _: &QuoteRequest) -> QuoteObservation {
+        panic!("nobody asks for a route here")
+    }
 }
 
 /// Somebody in front of the dashboard.
@@ -237,6 +247,7 @@ impl Stage {
             rps: 10.0,
             shown_id: "…loop".into(),
             lease: None,
+            scope: Scope::Everything,
             seed: 1,
         };
         (stop, tokio::spawn(poller::run(setup, async { stopped.await.unwrap_or(()) })))

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     clock::{self, Clock},
     config::{ColorChoice, Flags},
+    poller::Scope,
     sim::{
         server,
         service::{Limits, Service},
@@ -80,7 +81,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
-        let place = Place { profile: PROFILE, state_dir: None };
+        let place = Place { profile: PROFILE, state_dir: None, scope: Scope::Everything };
         let poller = Running::start(polling, store.clone(), clock.clone(), place);
         let theme = Theme::new(color, flags.ascii);
         tokio::select! {

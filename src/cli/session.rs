@@ -9,7 +9,7 @@ use crate::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
     domain::secret::IntegratorId,
-    poller::{self, HttpWire, LeaseAt, PollerError, Setup},
+    poller::{self, HttpWire, LeaseAt, PollerError, Scope, Setup},
     private,
     store::Store,
 };
@@ -52,6 +52,7 @@ impl Running {
             rps,
             shown_id,
             lease,
+            scope: place.scope,
             seed: u64::from(std::process::id()),
         };
         let (stop, stopped) = oneshot::channel();
@@ -84,6 +85,8 @@ pub struct Place<'a> {
     pub profile: &'a str,
     /// The state folder.
     pub state_dir: Option<&'a Path>,
+    /// What is sent without being asked for.
+    pub scope: Scope,
 }
 
 /// Writes the log into the state folder from now on.

@@ -35,6 +35,16 @@ pub enum Outcome {
     Failed(Failure),
 }
 
+impl Outcome {
+    /// The failure, if it is one.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Failed(failure) => Some(failure),
+            Self::Record(_) | Self::NotFound(_) => None,
+        }
+    }
+}
+
 /// Why a request brought no news of the transaction (`service.md` 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum Failure {

@@ -8,21 +8,27 @@ use super::health::{Health, News};
 use crate::{
     budget::{Resting, Slots, Ticket},
     clock::{Mono, Now},
-    domain::{
-        ids::RowId,
-        observation::{Failure, Outcome},
-    },
+    domain::{ids::RowId, observation::Failure},
     schedule::{Ending, Next, Scheduler},
 };
 
 /// Over how long the use of the budget is counted.
 const USE_WINDOW: Duration = Duration::from_secs(10);
 
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// The status of a transaction.
+    Status(RowId),
+    /// A route that a person asked for, by the store's number.
+    Route(i64),
+}
+
 /// What the driver is to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Ask about this transaction, and hand the ticket back with what became of it.
-    Send(RowId, Ticket),
+    /// Send this request, and hand the ticket back with what became of it.
+    Send(Question, Ticket),
     /// Nothing before this moment, unless something happens.
     WaitUntil(Mono),
     /// Nothing until something happens.
@@ -31,14 +37,14 @@ pub enum Action {
 
 /// How a request ended.
 pub struct Ended<'a> {
-    /// About which transaction it was.
-    pub id: RowId,
+    /// What it was about.
+    pub question: Question,
     /// Its slot.
     pub ticket: Ticket,
     /// When the answer came, or when it was given up.
     pub at: Now,
-    /// What it told us.
-    pub outcome: &'a Outcome,
+    /// Why it brought nothing, if so.
+    pub failure: Option<&'a Failure>,
 }
 
 /// The poller's decisions for one profile.
@@ -46,6 +52,10 @@ pub struct Ended<'a> {
 pub struct Core {
     /// Which transaction is next.
     pub scheduler: Scheduler,
+    /// Routes that people asked for, in that order, each once.
+    routes: VecDeque<i64>,
+    /// Whether the last request was for a route: at most half of the budget goes to these.
+    last_was_route: bool,
     slots: Slots,
     resting: Resting,
     resting_until: Mono,
@@ -62,6 +72,8 @@ impl Core {
     pub fn new(rps: f64, from: Mono) -> Self {
         Self {
             scheduler: Scheduler::default(),
+            routes: VecDeque::new(),
+            last_was_route: false,
             slots: Slots::new(rps, from),
             resting: Resting::default(),
             resting_until: from,
@@ -79,6 +91,13 @@ impl Core {
         self.health.expect_recovery();
     }
 
+    /// A person asked for this route, ahead of all polling.
+    pub fn request_route(&mut self, id: i64) {
+        if !self.routes.contains(&id) {
+            self.routes.push_back(id);
+        }
+    }
+
     /// What to do now. After `Send` the request counts as sent.
     pub fn next(&mut self, now: Now) -> Action {
         let gate = match self.health.probe_at() {
@@ -86,17 +105,25 @@ impl Core {
             Some(probe) => probe.max(self.resting_until),
             None => self.resting_until,
         };
-        let id = match self.scheduler.next(now) {
-            Next::Idle => return Action::WaitForNews,
-            Next::WaitUntil(moment) => return Action::WaitUntil(moment.max(gate)),
-            Next::Poll(_) if now.mono < gate => return Action::WaitUntil(gate),
-            Next::Poll(id) => id,
+        let question = match (self.scheduler.next(now), self.routes.front()) {
+            (Next::Poll(id), None) => Question::Status(id),
+            (Next::Poll(id), Some(_)) if self.last_was_route => Question::Status(id),
+            (_, Some(route)) => Question::Route(*route),
+            (Next::Idle, None) => return Action::WaitForNews,
+            (Next::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
         };
+        if now.mono < gate {
+            return Action::WaitUntil(gate);
+        }
         match (self.slots.take(now.mono), self.slots.ready_at()) {
             (Some(ticket), _) => {
-                self.scheduler.sent(id);
+                self.last_was_route = matches!(question, Question::Route(_));
+                match question {
+                    Question::Status(id) => self.scheduler.sent(id),
+                    Question::Route(_) => drop(self.routes.pop_front()),
+                }
                 self.count(now.mono);
-                Action::Send(id, ticket)
+                Action::Send(question, ticket)
             }
             (None, Some(ready)) => Action::WaitUntil(ready),
             (None, None) => Action::WaitForNews,
@@ -114,31 +141,31 @@ impl Core {
 
     /// Takes in how a request ended; `jitter` is between 0 and 1.
     pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<News> {
-        let Ended { id, ticket, at, outcome } = ended;
+        let Ended { question, ticket, at, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
-        match outcome {
-            Outcome::Failed(Failure::TimedOut(timeout)) => self.slots.lost(ticket, at.mono, *timeout),
+        match failure {
+            Some(Failure::TimedOut(timeout)) => self.slots.lost(ticket, at.mono, *timeout),
             _ => self.slots.answered(ticket, at.mono),
         }
-        let ending = match outcome {
-            Outcome::Failed(Failure::Throttled { retry_after }) => {
+        let ending = match failure {
+            Some(Failure::Throttled { retry_after }) => {
                 self.throttled += 1;
                 let until = at.mono + self.resting.throttled(*retry_after, jitter);
                 self.resting_until = self.resting_until.max(until);
                 Ending::Elsewhere
             }
             // The service is meant, not the transaction: whoever is next probes it, as the breaker says.
-            Outcome::Failed(Failure::Unauthorized(_) | Failure::Transport(_) | Failure::TimedOut(_)) => {
-                Ending::Elsewhere
-            }
-            Outcome::Failed(_) => Ending::Failed,
-            Outcome::Record(_) | Outcome::NotFound(_) => {
+            Some(Failure::Unauthorized(_) | Failure::Transport(_) | Failure::TimedOut(_)) => Ending::Elsewhere,
+            Some(_) => Ending::Failed,
+            None => {
                 self.resting.answered();
                 Ending::Answered
             }
         };
-        self.scheduler.ended(id, ending, at);
-        self.health.ended(outcome, at.mono)
+        if let Question::Status(id) = question {
+            self.scheduler.ended(id, ending, at);
+        }
+        self.health.ended(failure, at.mono)
     }
 
     /// With nothing left to ask, no answer can end what stands in the way: it is over.
@@ -153,12 +180,14 @@ impl Core {
         self.slots.quiet_at(now, timeout).max(self.resting_until)
     }
 
-    /// The transaction was deleted before its request went out.
-    pub fn gone(&mut self, id: RowId, ticket: Ticket, now: Now) {
+    /// What the request was about is gone from the store, so that it didn't go out.
+    pub fn gone(&mut self, question: Question, ticket: Ticket, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.slots.answered(ticket, now.mono);
-        self.scheduler.ended(id, Ending::Elsewhere, now);
-        self.scheduler.forget(id);
+        if let Question::Status(id) = question {
+            self.scheduler.ended(id, Ending::Elsewhere, now);
+            self.scheduler.forget(id);
+        }
     }
 
     /// Requests per second over the last ten seconds.
@@ -185,10 +214,7 @@ mod tests {
     use chrono::{DateTime, TimeDelta};
 
     use super::*;
-    use crate::{
-        domain::{fixtures, status::RouterStatus},
-        schedule::Standing,
-    };
+    use crate::schedule::Standing;
 
     fn at(milliseconds: u64) -> Now {
         Now {
@@ -205,15 +231,16 @@ mod tests {
         core
     }
 
-    fn send(core: &mut Core, now: Now) -> (RowId, Ticket) {
+    fn send(core: &mut Core, now: Now) -> (Question, Ticket) {
         match core.next(now) {
-            Action::Send(id, ticket) => (id, ticket),
+            Action::Send(question, ticket) => (question, ticket),
             other => panic!("{other:?}"),
         }
     }
 
-    fn end(core: &mut Core, (id, ticket): (RowId, Ticket), outcome: &Outcome, at: Now) -> Option<News> {
-        core.ended(Ended { id, ticket, at, outcome }, 0.0)
+    fn end(core: &mut Core, sent: (Question, Ticket), failure: Option<&Failure>, at: Now) -> Option<News> {
+        let (question, ticket) = sent;
+        core.ended(Ended { question, ticket, at, failure }, 0.0)
     }
 
     #[test]
@@ -221,18 +248,34 @@ mod tests {
         let mut core = core(1.0, 2);
         let first = send(&mut core, at(0));
         assert_eq!(core.next(at(0)), Action::WaitForNews);
-        let answer = fixtures::says(RouterStatus::Ongoing).outcome;
-        assert_eq!(end(&mut core, first, &answer, at(200)), None);
+        assert_eq!(end(&mut core, first, None, at(200)), None);
         assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
-        assert_eq!(send(&mut core, at(1_200)).0, RowId(2));
+        assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)));
+    }
+
+    #[test]
+    fn a_route_goes_ahead_of_polling_and_takes_at_most_every_other_request() {
+        let mut core = core(10.0, 20);
+        for route in [7, 8, 7] {
+            core.request_route(route);
+        }
+        let questions: Vec<_> = (0..4)
+            .map(|turn| {
+                let sent = send(&mut core, at(1_000 * turn));
+                end(&mut core, (sent.0, sent.1), None, at(1_000 * turn));
+                sent.0
+            })
+            .collect();
+        let polls = [Question::Status(RowId(1)), Question::Status(RowId(2))];
+        assert_eq!(questions, [Question::Route(7), polls[0], Question::Route(8), polls[1]]);
     }
 
     #[test]
     fn after_429_everything_rests() {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
-        let throttled = Outcome::Failed(Failure::Throttled { retry_after: Some(Duration::from_secs(7)) });
-        assert!(matches!(end(&mut core, first, &throttled, at(50)), Some(News::Throttled(_))));
+        let throttled = Failure::Throttled { retry_after: Some(Duration::from_secs(7)) };
+        assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(News::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
         assert_eq!(core.counts(), (1, 1));
     }
@@ -241,22 +284,21 @@ mod tests {
     fn a_refused_id_stops_all_but_one_probe_a_minute() {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
-        let refused = Outcome::Failed(Failure::Unauthorized("invalid".into()));
-        assert!(end(&mut core, first, &refused, at(0)).is_some());
+        let refused = Failure::Unauthorized("invalid".into());
+        assert!(end(&mut core, first, Some(&refused), at(0)).is_some());
         assert_eq!(core.next(at(10_000)), Action::WaitUntil(at(60_000).mono));
         let probe = send(&mut core, at(60_000));
         assert_eq!(core.next(at(60_100)), Action::WaitForNews);
-        assert_eq!(end(&mut core, probe, &refused, at(60_200)), None);
+        assert_eq!(end(&mut core, probe, Some(&refused), at(60_200)), None);
         assert_eq!(core.next(at(61_000)), Action::WaitUntil(at(120_200).mono));
     }
 
     #[test]
     fn the_use_of_the_budget_is_counted() {
         let mut core = core(2.0, 100);
-        let answer = fixtures::says(RouterStatus::Ongoing).outcome;
         for turn in 0..20 {
             let sent = send(&mut core, at(1_000 * turn));
-            end(&mut core, sent, &answer, at(1_000 * turn));
+            end(&mut core, sent, None, at(1_000 * turn));
         }
         assert!((core.used(at(19_000).mono) - 1.1).abs() < 0.11, "{}", core.used(at(19_000).mono));
         assert_eq!(core.used(at(90_000).mono), 0.0);

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    core::{Action, Core, Ended},
+    core::{Action, Core, Ended, Question},
     health::News,
     wire::Wire,
 };
@@ -24,9 +24,9 @@ use crate::{
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
-        change::What,
+        change::{Change, What},
         ids::RowId,
-        observation::{Failure, Outcome},
+        observation::Failure,
         span,
         transaction::Transaction,
     },
@@ -66,8 +66,19 @@ pub struct Setup<W> {
     pub shown_id: String,
     /// Where the lease on the budget lies; `None` if the budget is nobody else's.
     pub lease: Option<LeaseAt>,
+    /// What it sends of its own accord.
+    pub scope: Scope,
     /// For the jitter.
     pub seed: u64,
+}
+
+/// What a poller sends of its own accord. What people ask for it sends in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// It polls whatever is unsettled.
+    Everything,
+    /// Nothing.
+    RequestsOnly,
 }
 
 /// Where the lease on a budget lies.
@@ -95,10 +106,10 @@ pub enum PollerError {
 
 /// What a request's task brings back.
 struct Done {
-    id: RowId,
+    question: Question,
     ticket: Ticket,
     at: Now,
-    outcome: Outcome,
+    failure: Option<Failure>,
     kept: Result<(), StoreError>,
 }
 
@@ -115,13 +126,20 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
         let now = driver.setup.clock.now();
         driver.report(now, false);
         let wake = match driver.core.next(now) {
-            Action::Send(id, ticket) => {
-                driver.send(id, ticket).await?;
+            Action::Send(Question::Status(id), ticket) => {
+                driver.ask_status(id, ticket).await?;
+                continue;
+            }
+            Action::Send(Question::Route(id), ticket) => {
+                driver.ask_route(id, ticket).await?;
                 continue;
             }
             Action::WaitUntil(moment) => moment.min(driver.next_report(now)),
             Action::WaitForNews => {
-                if let Some(news) = driver.core.stand_down() {
+                // Who polls nothing of its own accord can't know that nothing is left to ask.
+                if driver.setup.scope == Scope::Everything
+                    && let Some(news) = driver.core.stand_down()
+                {
                     driver.tell(&news, now).await?;
                 }
                 driver.next_report(now)
@@ -226,7 +244,7 @@ impl<W: Wire> Driver<W> {
         if transaction.profile != self.setup.profile {
             return;
         }
-        if !transaction.wants_polling() {
+        if !transaction.wants_polling() || self.setup.scope == Scope::RequestsOnly {
             self.core.scheduler.forget(transaction.id);
             return;
         }
@@ -253,6 +271,18 @@ impl<W: Wire> Driver<W> {
         let now = self.setup.clock.now();
         for transaction in &news.transactions {
             self.take_in(transaction, now);
+            // What was asked for while nobody listened. Later on each request is an entry of its own.
+            if news.anew && transaction.poll_requested_at.is_some() && transaction.profile == self.setup.profile {
+                self.core.scheduler.request(transaction.id, now);
+            }
+        }
+        let route_asked = |change: &Change| matches!(change.what, What::QuoteAsked { .. });
+        if news.anew || news.changes.iter().any(route_asked) {
+            let profile = self.setup.profile.clone();
+            let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
+            for (id, _) in pending {
+                self.core.request_route(id);
+            }
         }
         for change in news.changes.iter().filter(|change| change.profile == self.setup.profile) {
             if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
@@ -262,40 +292,68 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    async fn send(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
+    async fn ask_status(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
+        let question = Question::Status(id);
         let Some(transaction) = self.read(move |reader| reader.transaction(id)).await? else {
-            self.core.gone(id, ticket, self.setup.clock.now());
+            self.core.gone(question, ticket, self.setup.clock.now());
             return Ok(());
         };
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         self.requests.spawn(async move {
             let observation = wire.status(&transaction.told).await;
             let at = clock.now();
-            let outcome = observation.outcome.clone();
-            let kept = keep(store, Seen { transaction: id, observation, at: at.wall }).await;
-            Done { id, ticket, at, outcome, kept }
+            let failure = observation.outcome.failure().cloned();
+            if let Some(failure) = &failure {
+                log_failure(failure, observation.body.as_deref(), transaction.told.transaction_id.as_str());
+            }
+            let seen = Seen { transaction: id, observation, at: at.wall };
+            let kept = keep(move || store.observe(seen, alerts::judge).wait()).await;
+            Done { question, ticket, at, failure, kept }
+        });
+        Ok(())
+    }
+
+    async fn ask_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
+        let question = Question::Route(id);
+        let (profile, now) = (self.setup.profile.clone(), self.setup.clock.now());
+        // It may have been answered or given up meanwhile.
+        let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
+        let Some((_, request)) = pending.into_iter().find(|(pending, _)| *pending == id) else {
+            self.core.gone(question, ticket, now);
+            return Ok(());
+        };
+        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        self.requests.spawn(async move {
+            let observation = wire.quote(&request).await;
+            let at = clock.now();
+            let failure = observation.answer.failure().cloned();
+            if let Some(failure) = &failure {
+                log_failure(failure, observation.body.as_deref(), "a route");
+            }
+            let kept = keep(move || store.answer_quote(id, observation, at.wall).wait()).await;
+            Done { question, ticket, at, failure, kept }
         });
         Ok(())
     }
 
     async fn ended(&mut self, done: Done) -> Result<(), PollerError> {
-        let Done { id, ticket, at, outcome, kept } = done;
-        if let Outcome::Failed(failure) = &outcome {
-            tracing::warn!(transaction = id.0, "{}", failure.line());
+        let Done { question, ticket, at, failure, kept } = done;
+        // What concerns a route alone is told to whoever asked for it.
+        if let (Some(failure), Question::Status(_)) = (&failure, question) {
             self.last_error = Some(failure.line());
         }
         match kept {
             Err(StoreError::Closed) => return Err(StoreError::Closed.into()),
             // It will be asked again, and may be kept then.
             Err(error) => {
-                tracing::error!(transaction = id.0, "an answer was not kept: {error}");
+                tracing::error!(?question, "an answer was not kept: {error}");
                 self.last_error = Some(error.to_string());
             }
             Ok(()) => {}
         }
         let jitter = self.jitter.random();
-        let news = self.core.ended(Ended { id, ticket, at, outcome: &outcome }, jitter);
-        if matches!(outcome, Outcome::Failed(Failure::Throttled { .. } | Failure::TimedOut(_))) {
+        let news = self.core.ended(Ended { question, ticket, at, failure: failure.as_ref() }, jitter);
+        if matches!(failure, Some(Failure::Throttled { .. } | Failure::TimedOut(_))) {
             self.leave_word(at);
         }
         match news {
@@ -419,6 +477,14 @@ fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
 }
 
 /// Writes an answer on the pool for blocking work, and waits until it is kept.
-async fn keep(store: Store, seen: Seen) -> Result<(), StoreError> {
-    spawn_blocking(move || store.observe(seen, alerts::judge).wait()).await.unwrap_or(Err(StoreError::Closed))
+async fn keep(write: impl FnOnce() -> Result<(), StoreError> + Send + 'static) -> Result<(), StoreError> {
+    spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))
+}
+
+/// Logs a failure with the whole body, as a quoted text in which nothing can act on a terminal (`service.md` 7.5).
+fn log_failure(failure: &Failure, body: Option<&str>, about: &str) {
+    match body {
+        Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
+        None => tracing::warn!(about, "{}", failure.line()),
+    }
 }

@@ -7,11 +7,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Mono,
-    domain::{
-        alert::Rule,
-        change::What,
-        observation::{Failure, Outcome},
-    },
+    domain::{alert::Rule, change::What, observation::Failure},
 };
 
 /// Outages in a row that open the breaker.
@@ -103,14 +99,14 @@ impl Health {
     }
 
     /// Takes in how a request ended at `now`.
-    pub(super) fn ended(&mut self, outcome: &Outcome, now: Mono) -> Option<News> {
-        match outcome {
-            Outcome::Failed(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
-            Outcome::Failed(failure @ Failure::Throttled { .. }) => {
+    pub(super) fn ended(&mut self, failure: Option<&Failure>, now: Mono) -> Option<News> {
+        match failure {
+            Some(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
+            Some(failure @ Failure::Throttled { .. }) => {
                 self.next_probe = now + REFUSED_PROBE;
                 self.throttled(failure)
             }
-            Outcome::Failed(failure) if failure.is_outage() => self.outage(failure, now),
+            Some(failure) if failure.is_outage() => self.outage(failure, now),
             _ => self.answered(),
         }
     }
@@ -194,29 +190,29 @@ mod tests {
         Mono(Duration::from_secs(seconds))
     }
 
-    fn refused() -> Outcome {
-        Outcome::Failed(Failure::Unauthorized("invalid".into()))
+    fn refused() -> Failure {
+        Failure::Unauthorized("invalid".into())
     }
 
-    fn outage() -> Outcome {
-        Outcome::Failed(Failure::Transport("connection refused".into()))
+    fn outage() -> Failure {
+        Failure::Transport("connection refused".into())
     }
 
     #[test]
     fn five_outages_in_a_row_open_the_breaker_and_one_answer_closes_it() {
         let mut health = Health::default();
         for _ in 0..4 {
-            assert_eq!(health.ended(&outage(), at(0)), None);
+            assert_eq!(health.ended(Some(&outage()), at(0)), None);
         }
         assert_eq!(health.probe_at(), None);
-        assert_eq!(health.ended(&outage(), at(0)), Some(News::Unreachable("connection refused".into())));
+        assert_eq!(health.ended(Some(&outage()), at(0)), Some(News::Unreachable("connection refused".into())));
         let mut probes = Vec::new();
         for _ in 0..6 {
             probes.push(health.probe_at().unwrap().0.as_secs());
-            assert_eq!(health.ended(&outage(), at(0)), None);
+            assert_eq!(health.ended(Some(&outage()), at(0)), None);
         }
         assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(0)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(0)), Some(News::Recovered));
         assert_eq!((health.probe_at(), health.word()), (None, "live"));
     }
 
@@ -225,28 +221,28 @@ mod tests {
         let mut health = Health::default();
         for _ in 0..20 {
             for _ in 0..4 {
-                assert_eq!(health.ended(&outage(), at(0)), None);
+                assert_eq!(health.ended(Some(&outage()), at(0)), None);
             }
-            assert_eq!(health.ended(&Outcome::NotFound(None), at(0)), None);
+            assert_eq!(health.ended(None, at(0)), None);
         }
     }
 
     #[test]
     fn a_refused_id_is_told_once_and_probed_once_a_minute() {
         let mut health = Health::default();
-        assert!(matches!(health.ended(&refused(), at(10)), Some(News::Unauthorized(_))));
+        assert!(matches!(health.ended(Some(&refused()), at(10)), Some(News::Unauthorized(_))));
         assert_eq!(health.probe_at(), Some(at(70)));
-        assert_eq!(health.ended(&refused(), at(70)), None);
+        assert_eq!(health.ended(Some(&refused()), at(70)), None);
         assert_eq!(health.probe_at(), Some(at(130)));
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(130)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(130)), Some(News::Recovered));
     }
 
     #[test]
     fn what_else_a_refused_id_s_probe_brings_changes_nothing_but_the_next_one() {
         let mut health = Health::default();
-        health.ended(&refused(), at(0));
-        for (second, outcome) in [(60, outage()), (120, Outcome::Failed(Failure::Throttled { retry_after: None }))] {
-            assert_eq!(health.ended(&outcome, at(second)), None);
+        health.ended(Some(&refused()), at(0));
+        for (second, failure) in [(60, outage()), (120, Failure::Throttled { retry_after: None })] {
+            assert_eq!(health.ended(Some(&failure), at(second)), None);
             assert_eq!((health.probe_at(), health.word()), (Some(at(second + 60)), "unauthorized"));
         }
     }
@@ -255,25 +251,25 @@ mod tests {
     fn with_nothing_left_to_ask_trouble_is_over() {
         let mut health = Health::default();
         assert_eq!(health.stand_down(), None);
-        health.ended(&refused(), at(0));
+        health.ended(Some(&refused()), at(0));
         assert_eq!((health.stand_down(), health.is_troubled()), (Some(News::Recovered), false));
     }
 
     #[test]
     fn throttling_is_over_after_two_answers() {
         let mut health = Health::default();
-        let throttled = Outcome::Failed(Failure::Throttled { retry_after: None });
-        assert!(matches!(health.ended(&throttled, at(0)), Some(News::Throttled(_))));
-        assert_eq!(health.ended(&throttled, at(0)), None);
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), None);
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(2)), Some(News::Recovered));
+        let throttled = Failure::Throttled { retry_after: None };
+        assert!(matches!(health.ended(Some(&throttled), at(0)), Some(News::Throttled(_))));
+        assert_eq!(health.ended(Some(&throttled), at(0)), None);
+        assert_eq!(health.ended(None, at(1)), None);
+        assert_eq!(health.ended(None, at(2)), Some(News::Recovered));
     }
 
     #[test]
     fn trouble_of_an_earlier_run_is_over_with_the_first_answer() {
         let mut health = Health::default();
         health.expect_recovery();
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), Some(News::Recovered));
-        assert_eq!(health.ended(&Outcome::NotFound(None), at(1)), None);
+        assert_eq!(health.ended(None, at(1)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(1)), None);
     }
 }

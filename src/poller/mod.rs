@@ -9,8 +9,8 @@ mod health;
 mod wire;
 
 pub use self::{
-    core::{Action, Core},
-    driver::{LeaseAt, PollerError, Setup, run},
+    core::{Action, Core, Question},
+    driver::{LeaseAt, PollerError, Scope, Setup, run},
     health::News,
     wire::{HttpWire, Wire},
 };

@@ -21,8 +21,9 @@ use crate::{
     domain::{
         alert::Rule,
         change::{Change, What},
-        ids::RowId,
+        ids::{ChainId, RowId},
         observation::{Failure, Observation, Outcome},
+        quote::{Amount, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
         transaction::{NewTransaction, Told, Tracking, Transaction},
     },
@@ -30,7 +31,7 @@ use crate::{
         scenario::Scenario,
         service::{Report, Request, Service},
     },
-    store::{Feed, Reader, Store},
+    store::{Asked, Feed, QuoteWish, Reader, Store},
 };
 
 /// In the simulated time; whatever a test waits for happens long before.
@@ -105,6 +106,12 @@ impl Wire for SimulatedWire {
         let api::Heard { outcome, chains } = api::interpret(&seen, told, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
+
+    async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
+        let quote_id = Some(format!("quote-of-{}", request.from_address));
+        let quote = Quote { quote_id, estimate: Some(Duration::from_secs(900)), warnings: Vec::new() };
+        QuoteObservation { answer: QuoteAnswer::Route(quote), http_status: Some(200), body: None }
+    }
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,6 +170,10 @@ impl Bench {
     }
 
     fn start_with(&self, mood: fn(u64) -> Mood, lease: Option<LeaseAt>) -> Poller {
+        self.start_in(Scope::Everything, mood, lease)
+    }
+
+    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, lease: Option<LeaseAt>) -> Poller {
         let wire = Arc::new(SimulatedWire {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
@@ -177,6 +188,7 @@ impl Bench {
             rps: self.rps,
             shown_id: "…7f3a".to_owned(),
             lease,
+            scope,
             seed: 7,
         };
         let (stop, stopped) = oneshot::channel::<()>();
@@ -564,4 +576,66 @@ async fn a_request_that_panics_ends_the_poller_with_an_error() {
     let poller = bench.start(|_| Mood::Panics);
     let error = timeout(NEVER, poller.task).await.expect("it went on").unwrap().unwrap_err();
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
+}
+
+fn wish(at: DateTime<Utc>, seconds: i64) -> QuoteWish {
+    let request = QuoteRequest {
+        from_address: "0xAb".into(),
+        from_chain: ChainId::new("42161"),
+        from_token: "0x1".into(),
+        from_amount: Amount::parse("25").unwrap(),
+        to_chain: ChainId::new("8453"),
+        to_token: "0x2".into(),
+        to_address: "0x3".into(),
+        quote_only: true,
+    };
+    QuoteWish { profile: "default".into(), request, at, until: at + TimeDelta::seconds(seconds) }
+}
+
+impl Bench {
+    async fn ask_quote(&self, seconds: i64) -> i64 {
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
+        match spawn_blocking(move || store.ask_quote(wish(at, seconds)).wait()).await.unwrap().unwrap() {
+            Asked::Pending(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn until_quoted(&self, id: i64) -> QuoteAnswer {
+        self.until(move |reader| reader.quote(id).unwrap().unwrap().answer.is_some()).await;
+        self.read(move |reader| reader.quote(id).unwrap().unwrap().answer.unwrap()).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_is_asked_for_is_answered_through_the_store() {
+    let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    poller.until_sent(3).await;
+    let id = bench.ask_quote(30).await;
+    let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
+    assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
+    assert!(poller.requests().len() < 6, "the route had to wait");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
+    let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
+    let asked_before = bench.transactions().await.remove(2);
+    bench.request_poll(asked_before.id).await;
+    let given_up = bench.ask_quote(0).await;
+    let wanted = bench.ask_quote(30).await;
+    let poller = bench.start_in(Scope::RequestsOnly, |_| Mood::Fine, None);
+    bench.until_quoted(wanted).await;
+    poller.until_sent(1).await;
+    let asked_now = bench.transactions().await.remove(4);
+    bench.request_poll(asked_now.id).await;
+    poller.until_sent(2).await;
+    bench.pass(Duration::from_secs(60)).await;
+    let asked: Vec<_> = poller.by_transaction().into_keys().collect();
+    assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.told.transaction_id.key()));
+    assert_eq!(poller.requests().len(), 2);
+    assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
+    poller.stop().await.unwrap();
 }

@@ -3,13 +3,21 @@
 use crate::{
     api::Client,
     clock::Clock,
-    domain::{observation::Observation, transaction::Told},
+    domain::{
+        observation::Observation,
+        quote::{QuoteObservation, QuoteRequest},
+        transaction::Told,
+    },
 };
 
-/// Something that can be asked for the status of a transaction. One call is one request.
+/// Something that can be asked for the status of a transaction, and for a route. One call is one request; it ends in
+/// bounded time and never fails otherwise than by a failed observation.
 pub trait Wire: Send + Sync + 'static {
-    /// Asks once. It ends in bounded time and never fails otherwise than by a failed observation.
+    /// Asks once for a status.
     fn status(&self, told: &Told) -> impl Future<Output = Observation> + Send;
+
+    /// Asks once for a route.
+    fn quote(&self, request: &QuoteRequest) -> impl Future<Output = QuoteObservation> + Send;
 }
 
 /// The service over HTTP.
@@ -23,5 +31,9 @@ pub struct HttpWire {
 impl Wire for HttpWire {
     async fn status(&self, told: &Told) -> Observation {
         self.client.status(told, &self.clock).await
+    }
+
+    async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
+        self.client.quote(request, &self.clock).await
     }
 }
