@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    add::AddArgs, demo::DemoArgs, import::ImportArgs, list::ListArgs, show::ShowArgs, simulate::SimulateArgs,
-    watch::WatchArgs,
+    add::AddArgs, answer::AnswerArgs, check::CheckArgs, demo::DemoArgs, import::ImportArgs, list::ListArgs,
+    quote::QuoteArgs, show::ShowArgs, simulate::SimulateArgs, watch::WatchArgs,
 };
 use crate::config::{ColorChoice, Flags};
 
@@ -95,6 +95,12 @@ pub enum Command {
     List(ListArgs),
     /// One transaction, whole, with its history
     Show(ShowArgs),
+    /// Poll some transactions now, once each, and print them
+    Check(CheckArgs),
+    /// The reply for a ticket: verdict, what to say, times, links
+    Answer(AnswerArgs),
+    /// Ask for a route; the quote is kept, so that `add --quote-id` knows its estimate
+    Quote(QuoteArgs),
     /// Poll without a screen and print what changes
     Watch(WatchArgs),
     /// The simulated service over HTTP, budget enforced, for trying any client

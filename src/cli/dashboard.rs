@@ -10,7 +10,8 @@ use super::{
     complain,
     exit::Exit,
     list::{self, ListArgs},
-    session::{self, Place, Running},
+    log,
+    session::{Place, Running},
     signals, with_context,
 };
 use crate::{
@@ -46,7 +47,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         return with_context(settings, |context| list::list(&ListArgs::default(), context));
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
-    session::start_log(&settings.state_dir)?;
+    log::start(&settings.state_dir)?;
     let store = Store::open(&settings.db)?;
     let setting = Setting {
         profile: settings.profile.clone(),

@@ -196,6 +196,23 @@ pub fn seconds(span: Duration) -> Number {
     if span.subsec_nanos() == 0 { whole } else { Number::from_f64(span.as_secs_f64()).unwrap_or(whole) }
 }
 
+/// JSON in ASCII on one line: what came from outside stays exactly what it was, and can act on nothing.
+pub fn ascii(json: &str) -> String {
+    let mut written = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            // Blanks of a body that came in lines; in a JSON text they are written as escapes.
+            '\n' | '\r' | '\t' => {}
+            ' '..='~' => written.push(letter),
+            other => {
+                let mut units = [0; 2];
+                written.extend(other.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+    }
+    written
+}
+
 /// A line of a transaction's history.
 #[derive(Clone, Debug, Serialize)]
 pub struct HistoryView {

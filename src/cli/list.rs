@@ -136,7 +136,8 @@ pub fn alerts_of<'a>(alerts: &'a HashMap<RowId, Vec<Alert>>, tx: &Transaction) -
     alerts.get(&tx.id).map_or(&[], Vec::as_slice)
 }
 
-fn write_json(shown: &[Candidate], now: DateTime<Utc>, out: &mut dyn Write) -> io::Result<()> {
+/// A JSON array, a transaction a line.
+pub fn write_json(shown: &[Candidate], now: DateTime<Utc>, out: &mut dyn Write) -> io::Result<()> {
     let mut before = "[\n";
     for candidate in shown {
         let line = serde_json::to_string(&TransactionView::new(candidate.tx, candidate.alerts, now))?;

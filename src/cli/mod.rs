@@ -3,15 +3,20 @@
 //! It reads settings, opens the store, and hands over; it must never know what a status means or when to poll.
 
 pub mod add;
+pub mod answer;
 pub mod args;
+pub mod check;
 pub mod context;
 mod crash;
 mod dashboard;
 pub mod demo;
+mod errand;
 pub mod exit;
 pub mod import;
 pub mod json;
 pub mod list;
+mod log;
+pub mod quote;
 mod session;
 pub mod show;
 mod signals;
@@ -76,6 +81,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
             Command::List(args) => list::list(args, context),
             Command::Show(args) => show::show(args, context),
+            Command::Check(args) => check::check(args, &settings, context),
+            Command::Answer(args) => answer::answer(args, context, &settings.answer),
+            Command::Quote(args) => quote::quote(args, &settings, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
         }),
     }

@@ -1,6 +1,6 @@
-//! What the commands that poll share: the poller as a task that can be stopped, and the log.
+//! What the commands that poll share: the poller as a task that can be stopped.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -10,7 +10,6 @@ use crate::{
     clock::Clock,
     domain::secret::IntegratorId,
     poller::{self, HttpWire, LeaseAt, PollerError, Scope, Setup},
-    private,
     store::Store,
 };
 
@@ -87,23 +86,4 @@ pub struct Place<'a> {
     pub state_dir: Option<&'a Path>,
     /// What is sent without being asked for.
     pub scope: Scope,
-}
-
-/// Writes the log into the state folder from now on.
-pub fn start_log(state_dir: &Path) -> Result<()> {
-    /// A longer log starts anew; the one before it is kept.
-    const LONGEST: u64 = 4 << 20;
-    let path = state_dir.join("hoptop.log");
-    if fs::metadata(&path).is_ok_and(|log| log.len() > LONGEST) {
-        fs::rename(&path, state_dir.join("hoptop.log.1")).wrap_err("the old log can't be put aside")?;
-    }
-    let open = || private::file_options().append(true).create(true).open(&path);
-    let file = private::make_folder(state_dir).and_then(|()| open()).wrap_err_with(|| {
-        format!(
-            "the log {} can't be written; check its permissions or name another folder with --state-dir",
-            path.display()
-        )
-    })?;
-    tracing_subscriber::fmt().with_writer(Arc::new(file)).with_ansi(false).with_target(false).init();
-    Ok(())
 }

@@ -16,8 +16,8 @@ use tokio::task::spawn_blocking;
 use super::{
     complain,
     exit::Exit,
-    json, list,
-    session::{self, Place, Running},
+    json, list, log,
+    session::{Place, Running},
     signals,
     summary::Summary,
 };
@@ -63,7 +63,7 @@ pub struct WatchArgs {
 pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
     let polling = super::polling(settings)?;
-    session::start_log(&settings.state_dir)?;
+    log::start(&settings.state_dir)?;
     let store = Store::open(&settings.db)?;
     super::runtime()?.block_on(async {
         let clock = Clock::system();

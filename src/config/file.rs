@@ -11,7 +11,7 @@ use serde::{
 };
 
 use super::ColorChoice;
-use crate::domain::text::clean;
+use crate::domain::{answer::Templates, text::clean};
 
 /// The config file.
 #[derive(Default, Deserialize)]
@@ -25,6 +25,9 @@ pub struct File {
     pub color: Option<ColorChoice>,
     /// ASCII only.
     pub ascii: Option<bool>,
+    /// Templates for the reply to a ticket.
+    #[serde(default)]
+    pub answer: Templates,
     /// The profiles by name.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,

@@ -62,6 +62,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         color: color.0,
         ascii: ascii.0,
         plain: plain.0,
+        answer: inputs.file.answer,
         entries,
         id,
     })

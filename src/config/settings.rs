@@ -9,7 +9,7 @@ use super::{
     error::ConfigError,
     secret::{COMMAND_LIMIT, IdSource},
 };
-use crate::domain::secret::IntegratorId;
+use crate::domain::{answer::Templates, secret::IntegratorId};
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub struct Settings {
     pub ascii: bool,
     /// For screen readers: no drawing, plain lines.
     pub plain: bool,
+    /// Templates for the reply to a ticket.
+    pub answer: Templates,
     /// Each setting and where it came from, but for the integrator ID.
     pub entries: Vec<Entry>,
     pub(super) id: Option<IdSource>,

@@ -35,6 +35,10 @@ pub enum Situation {
     Completed,
     /// Not polled, since a person said so.
     Untracked,
+    /// A refund that has been watched for long enough.
+    RefundWatched,
+    /// Execution is paused, and there is no link to show that.
+    NeedsGasUnseen,
     /// A condition that has an alert.
     Alert(Rule),
 }
@@ -86,8 +90,11 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| held.contains(rule)) {
         return Situation::Alert(rule);
     }
-    if let Some(rule) = held.first() {
-        return Situation::Alert(*rule);
+    match (held.first(), &tx.learned.status) {
+        (_, Some(RouterStatus::Refund)) if tx.is_settled() => return Situation::RefundWatched,
+        (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasUnseen,
+        (Some(rule), _) => return Situation::Alert(*rule),
+        (None, _) => {}
     }
     match &tx.learned.status {
         None => Situation::Unasked,
@@ -98,17 +105,19 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     }
 }
 
+fn bridge_link(tx: &Transaction) -> Option<&str> {
+    tx.learned.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
+}
+
 /// The verdict on a transaction, what to say and what to do, with times in `zone`.
 pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
     let situation = situation(tx, now);
     let (say, act) = words(situation);
     let fill = |text: &str| {
-        let bridge =
-            tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref()).filter(|url| !url.is_empty());
         text.replace("{deadline}", &span::clock_time(tx.deadline().at, now, zone))
             .replace("{source}", &tx.from_name())
             .replace("{destination}", &tx.to_name())
-            .replace("{bridge}", bridge.unwrap_or("(the service gave no bridge link)"))
+            .replace("{bridge}", bridge_link(tx).unwrap_or_default())
             .replace("{from_address}", tx.told.from_address.as_deref().unwrap_or("the order's fromAddress"))
     };
     let say = Some(fill(say)).filter(|say| !say.is_empty());
@@ -126,6 +135,8 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Indexing => "INDEXING".into(),
         Situation::Completed => format!("COMPLETED in {}", span::long(tx.age(now))),
         Situation::Untracked => "NOT POLLED any more".into(),
+        Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
+        Situation::NeedsGasUnseen => format!("NEEDS GAS for {in_status}"),
         Situation::Alert(rule) => match rule {
             Rule::Overdue => format!("OVERDUE by {}", span::long(span::between(deadline.at, now))),
             Rule::PartialSuccess => "PARTIAL: the destination side reverted".into(),
@@ -152,11 +163,20 @@ fn words(situation: Situation) -> (&'static str, &'static str) {
         Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
         Situation::Unconfirmed => (
             "Still in progress when we last looked; we are checking again.",
-            "poll it now (r) before contacting support",
+            "poll it now (r, or `hoptop check`) before contacting support",
         ),
         Situation::Indexing => ("Not visible yet; usually 5 to 10 s, longer on some chains.", "nothing"),
         Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
         Situation::Untracked => ("", "nothing; add it again to go on polling"),
+        Situation::RefundWatched => (
+            "The route failed; by now the funds should have returned on {source} to the order's fromAddress. Please check \
+             there.",
+            "check {from_address} on {source}; the service doesn't say when it is paid",
+        ),
+        Situation::NeedsGasUnseen => (
+            "The gas price rose on {destination} and execution is paused.",
+            "the service gave no bridge link; look the hash up in the bridge's explorer and send that to the user",
+        ),
         Situation::Alert(rule) => alert_words(rule),
     }
 }
@@ -206,6 +226,7 @@ mod tests {
     use chrono::{Offset, TimeDelta};
 
     use super::{super::fixtures, *};
+    use crate::domain::{observation::Outcome, record::StatusRecord};
 
     fn advice(status: Option<RouterStatus>, minutes: i64) -> Advice {
         let mut tx = fixtures::transaction(1);
@@ -226,7 +247,7 @@ mod tests {
             (Some(NotFound), 1, "INDEXING", "5 to 10 s"),
             (Some(NotFound), 4, "NOT FOUND for 4m", "confirm the hash"),
             (Some(Success), 4, "COMPLETED in 4m", "on Base"),
-            (Some(NeedsGas), 4, "NEEDS GAS", "no bridge link"),
+            (Some(NeedsGas), 4, "NEEDS GAS", "paused."),
             (Some(PartialSuccess), 4, "PARTIAL", "bridged token on Base"),
             (Some(Refund), 4, "REFUND", "on Arbitrum to the order's fromAddress"),
             (Some(Unknown("settling".into())), 4, "UNKNOWN STATUS `settling`", ""),
@@ -245,6 +266,27 @@ mod tests {
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(14));
         let late = tx.first_seen_at + TimeDelta::minutes(30);
         assert_eq!(situation(&tx, late), Situation::Unconfirmed);
+    }
+
+    #[test]
+    fn needs_gas_shows_the_bridge_s_link() {
+        let mut record = StatusRecord::bare(RouterStatus::NeedsGas);
+        record.bridge_url = Some("https://bridge.example/1".into());
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        let say = advise(&tx, tx.first_seen_at, Utc.fix()).say.unwrap();
+        assert!(say.ends_with("paused. See it here: https://bridge.example/1"), "{say}");
+    }
+
+    #[test]
+    fn a_refund_that_was_watched_is_not_said_to_be_under_way() {
+        let mut tx = fixtures::transaction(1);
+        for minutes in [0, 20, 30] {
+            tx.apply(&fixtures::says(RouterStatus::Refund), tx.first_seen_at + TimeDelta::minutes(minutes));
+        }
+        let advice = advise(&tx, tx.first_seen_at + TimeDelta::minutes(45), Utc.fix());
+        assert_eq!((advice.situation, tx.is_settled()), (Situation::RefundWatched, true));
+        assert!(!advice.say.unwrap().contains("10 minutes"));
     }
 
     #[test]

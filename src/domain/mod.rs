@@ -5,6 +5,7 @@
 
 pub mod advice;
 pub mod alert;
+pub mod answer;
 pub mod chain_config;
 pub mod chains;
 pub mod change;

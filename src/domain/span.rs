@@ -82,6 +82,12 @@ pub fn clock_time(moment: DateTime<Utc>, now: DateTime<Utc>, zone: FixedOffset) 
     there.format(&format!("{date}%H:%M{suffix}")).to_string()
 }
 
+/// A moment for a text that is read elsewhere and later: `2023-11-14 23:13:20 UTC+01:00`.
+pub fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
+    let suffix = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
+    moment.with_timezone(&zone).format(&format!("%Y-%m-%d %H:%M:%S {suffix}")).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +132,7 @@ mod tests {
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let zone = FixedOffset::east_opt(3_600).unwrap();
         assert_eq!(clock_time(now, now, zone), "23:13 UTC+01:00");
+        assert_eq!(stamp(now, zone), "2023-11-14 23:13:20 UTC+01:00");
         let later = now + Duration::from_secs(7_200);
         assert_eq!(clock_time(later, now, FixedOffset::east_opt(0).unwrap()), "2023-11-15 00:13 UTC");
     }

@@ -244,7 +244,8 @@ impl<W: Wire> Driver<W> {
         if transaction.profile != self.setup.profile {
             return;
         }
-        if !transaction.wants_polling() || self.setup.scope == Scope::RequestsOnly {
+        let wanted = transaction.wants_polling() && self.setup.scope == Scope::Everything;
+        if !wanted && transaction.poll_requested_at.is_none() {
             self.core.scheduler.forget(transaction.id);
             return;
         }
@@ -253,6 +254,10 @@ impl<W: Wire> Driver<W> {
         let confirmed = last_answer.is_some_and(|answer| answer >= deadline) || !transaction.is_waiting();
         let standing = Standing { last_answer, deadline: (!confirmed).then_some(deadline) };
         self.core.scheduler.watch(transaction.id, standing, now);
+        if !wanted {
+            // It is asked about once, but not within five seconds of an earlier process's request.
+            self.core.scheduler.forget(transaction.id);
+        }
     }
 
     /// Reads the store on the pool for blocking work: SQLite may wait for the disk.

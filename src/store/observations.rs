@@ -93,6 +93,13 @@ pub(super) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// The last answer, without its body.
+pub(super) fn last(db: &Connection, transaction: RowId) -> Result<Option<StoredObservation>, StoreError> {
+    let sql = "SELECT first_at, last_at, times, summary, http_status, latency, NULL
+               FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1";
+    Ok(db.prepare_cached(sql)?.query_row([transaction.0], read).optional()?)
+}
+
 /// The last answer that had a body.
 pub(super) fn last_with_body(db: &Connection, transaction: RowId) -> Result<Option<StoredObservation>, StoreError> {
     let sql = format!(

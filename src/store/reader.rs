@@ -125,6 +125,11 @@ impl Reader {
         Ok(lines)
     }
 
+    /// The last answer about a transaction, without its body.
+    pub fn last_answer(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
+        observations::last(&self.connection, row)
+    }
+
     /// The last answer about a transaction that had a body.
     pub fn last_body(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
         observations::last_with_body(&self.connection, row)

@@ -1,0 +1,78 @@
+//! `hoptop answer`: the reply for the ticket.
+//!
+//! The words are the domain's; here they are only printed.
+
+use clap::{Args, ValueEnum};
+use color_eyre::eyre::Result;
+
+use super::{context::Context, exit::Exit};
+use crate::domain::answer::{self, Format, Templates};
+
+/// Print the reply for a ticket.
+#[derive(Args, Clone, Debug)]
+pub struct AnswerArgs {
+    /// A hash, six or more characters of it that no other has, or a URL that contains it
+    #[arg(value_name = "TX")]
+    pub transaction: String,
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = Written::Markdown)]
+    pub format: Written,
+}
+
+/// How a reply is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Written {
+    /// For ticket systems that take Markdown.
+    Markdown,
+    /// Plain text.
+    Text,
+}
+
+/// Prints the reply, and says on standard error if it rests on nothing.
+pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Exit> {
+    let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
+    let format = match args.format {
+        Written::Markdown => Format::Markdown,
+        Written::Text => Format::Text,
+    };
+    if tx.learned.last_checked_at.is_none() {
+        writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` asks now")?;
+    }
+    writeln!(cx.out, "{}", answer::answer(&tx, (cx.now.wall, cx.zone), format, own))?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::context::testing::Bench, *};
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    fn run(bench: &mut Bench, format: Written) -> (String, String) {
+        let args = AnswerArgs { transaction: fixtures::told(1).transaction_id.to_string(), format };
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        assert_eq!(exit.unwrap(), Exit::Fine);
+        (out, err)
+    }
+
+    #[test]
+    fn the_reply_is_printed_in_both_forms() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        let (out, err) = run(&mut bench, Written::Text);
+        assert!(out.starts_with("NOT ASKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
+        assert!(err.contains("hoptop check"), "{err}");
+        bench.hear(row, fixtures::says(RouterStatus::Success), 30);
+        let (out, err) = run(&mut bench, Written::Markdown);
+        assert!(out.starts_with("**COMPLETED in 30s**\n\nThe transfer completed: the funds are on Base.\n"), "{out}");
+        assert_eq!(err, "");
+    }
+
+    #[test]
+    fn what_is_not_tracked_has_no_reply() {
+        let mut bench = Bench::new();
+        let args = AnswerArgs { transaction: "0xabcdef".into(), format: Written::Text };
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
+        assert!(err.contains("is not tracked"), "{err}");
+    }
+}

@@ -1,0 +1,216 @@
+//! `hoptop check`: polls transactions now, once each, and prints them.
+//!
+//! It says what each request brought, and must never pass an older answer off as a new one.
+
+use std::time::Duration;
+
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use super::{
+    context::Context,
+    errand::{self, Ended, Errand},
+    exit::Exit,
+    list, log,
+};
+use crate::{
+    clock::Clock,
+    config::Settings,
+    domain::{
+        advice,
+        alert::{self, Alert},
+        filter::Candidate,
+        glance,
+        ids::RowId,
+        span, text,
+        transaction::{Tracking, Transaction},
+    },
+    store::{Reader, StoreError},
+};
+
+/// Poll transactions now.
+#[derive(Args, Clone, Debug)]
+pub struct CheckArgs {
+    /// Hashes, six or more characters of each that no other has, or URLs that contain them
+    #[arg(value_name = "TX", required = true)]
+    pub transactions: Vec<String>,
+    /// Print a JSON array, a transaction a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Waiting for rests, time-outs and others' requests takes no longer than this, besides the requests themselves.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Polls and prints.
+pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+    let Some(rows) = rows(args, cx)? else { return Ok(Exit::Error) };
+    let polling = super::polling(settings)?;
+    log::start(&settings.state_dir)?;
+    cx.store.request_poll(rows.clone(), cx.now.wall).wait()?;
+    let wanted = rows.clone();
+    let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
+    let errand = Errand { settings, store: &cx.store, patience: PATIENCE.saturating_add(requests) };
+    let ended =
+        errand.run(polling, move |reader| Ok(!wanted.iter().any(|row| is_open(reader, *row).unwrap_or(true))))?;
+    if let Ended::Stopped(exit) = ended {
+        return Ok(exit);
+    }
+    cx.now = Clock::system().now();
+    let reader = cx.store.reader()?;
+    let checked = rows.iter().filter_map(|row| Checked::read(&reader, *row).transpose());
+    let checked: Vec<Checked> = checked.collect::<Result<_, _>>()?;
+    let (alerts, _) = alert::by_subject(reader.alerts()?);
+    if args.json {
+        let shown: Vec<_> = checked.iter().map(|own| candidate(&own.tx, list::alerts_of(&alerts, &own.tx))).collect();
+        list::write_json(&shown, cx.now.wall, cx.out)?;
+    } else {
+        checked.iter().try_for_each(|checked| print(checked, cx))?;
+    }
+    let exit = verdict(&checked);
+    if checked.iter().any(|checked| checked.heard == Heard::Nothing) {
+        let why = errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?;
+        writeln!(cx.err, "not everything was asked about: {why}")?;
+    }
+    Ok(exit)
+}
+
+/// The rows of all that was named, each once. `None` if one of them isn't there, and then the reason has been printed.
+fn rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
+    let mut rows = Vec::new();
+    for text in &args.transactions {
+        let Some(tx) = cx.find(text)? else { return Ok(None) };
+        if tx.profile != cx.profile {
+            let (hash, profile) = (&tx.told.transaction_id, text::clean(&tx.profile));
+            writeln!(cx.err, "{hash} belongs to the profile `{profile}`; name it with --profile")?;
+            return Ok(None);
+        }
+        if !rows.contains(&tx.id) {
+            rows.push(tx.id);
+        }
+    }
+    Ok(Some(rows))
+}
+
+fn is_open(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
+    Ok(reader.transaction(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
+}
+
+fn candidate<'a>(tx: &'a Transaction, alerts: &'a [Alert]) -> Candidate<'a> {
+    Candidate { tx, alerts }
+}
+
+/// What a request brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// A record, or "not found".
+    News,
+    /// The service refuses the transaction's parameters.
+    Rejected,
+    /// The service refuses the ID.
+    Refused,
+    /// An answer that says nothing of the transaction, or none.
+    Failure,
+    /// It wasn't sent.
+    Nothing,
+}
+
+struct Checked {
+    tx: Transaction,
+    heard: Heard,
+}
+
+impl Checked {
+    fn read(reader: &Reader, row: RowId) -> Result<Option<Self>, StoreError> {
+        let Some(tx) = reader.transaction(row)? else { return Ok(None) };
+        let http = reader.last_answer(row)?.and_then(|answer| answer.http_status);
+        let heard = match (tx.poll_requested_at, &tx.learned.last_error, http) {
+            (Some(_), ..) => Heard::Nothing,
+            (None, None, _) => Heard::News,
+            (None, Some(_), Some(400)) => Heard::Rejected,
+            (None, Some(_), Some(401)) => Heard::Refused,
+            (None, Some(_), _) => Heard::Failure,
+        };
+        Ok(Some(Self { tx, heard }))
+    }
+
+    /// Whether it has ended in a way that somebody must look at.
+    fn needs_attention(&self) -> bool {
+        let settled_badly =
+            self.tx.is_settled() && !matches!(&self.tx.learned.status, Some(status) if status.name() == "success");
+        settled_badly || self.heard == Heard::Rejected || matches!(self.tx.tracking, Tracking::Parked(_))
+    }
+}
+
+fn verdict(checked: &[Checked]) -> Exit {
+    let any = |heard| checked.iter().any(|checked| checked.heard == heard);
+    let answered = any(Heard::News) || any(Heard::Rejected);
+    match (any(Heard::Refused), any(Heard::Failure) || any(Heard::Nothing)) {
+        (true, _) => Exit::Unauthorized,
+        (false, true) if !answered => Exit::Unreachable,
+        (false, true) => Exit::Error,
+        (false, false) if checked.iter().any(Checked::needs_attention) => Exit::NeedsAttention,
+        (false, false) => Exit::Fine,
+    }
+}
+
+fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
+    let Checked { tx, heard } = checked;
+    let advice = advice::advise(tx, cx.now.wall, cx.zone);
+    writeln!(
+        cx.out,
+        "{}  {}  {}",
+        tx.told.transaction_id,
+        glance::route(tx),
+        glance::status(tx.learned.status.as_ref())
+    )?;
+    writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
+    if let Some(say) = &advice.say {
+        writeln!(cx.out, "  SAY      {say}")?;
+    }
+    writeln!(cx.out, "  DO       {}", advice.act)?;
+    if let Some(message) = &tx.learned.message {
+        writeln!(cx.out, "  SERVICE  {message}")?;
+    }
+    let older = tx.learned.last_checked_at.map_or_else(
+        || "nothing is known yet".to_owned(),
+        |at| format!("what stands above is {} old", span::long(span::between(at, cx.now.wall))),
+    );
+    match (heard, &tx.learned.last_error) {
+        (Heard::News, _) => {}
+        (Heard::Nothing, _) => writeln!(cx.out, "  POLL     not asked about; {older}")?,
+        (_, Some(error)) => writeln!(cx.out, "  POLL     {error}; {older}")?,
+        (_, None) => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    fn checked(status: RouterStatus, heard: Heard) -> Checked {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(status), tx.first_seen_at);
+        Checked { tx, heard }
+    }
+
+    #[test]
+    fn the_exit_code_says_the_worst() {
+        use RouterStatus::{Ongoing, PartialSuccess, Success};
+        let table = [
+            (vec![(Success, Heard::News), (Ongoing, Heard::News)], Exit::Fine),
+            (vec![(Success, Heard::News), (PartialSuccess, Heard::News)], Exit::NeedsAttention),
+            (vec![(Ongoing, Heard::Rejected)], Exit::NeedsAttention),
+            (vec![(Ongoing, Heard::Failure)], Exit::Unreachable),
+            (vec![(Ongoing, Heard::Nothing), (Ongoing, Heard::Failure)], Exit::Unreachable),
+            (vec![(Ongoing, Heard::News), (Ongoing, Heard::Failure)], Exit::Error),
+            (vec![(Ongoing, Heard::News), (Ongoing, Heard::Refused)], Exit::Unauthorized),
+        ];
+        for (rows, exit) in table {
+            let rows: Vec<_> = rows.into_iter().map(|(status, heard)| checked(status, heard)).collect();
+            assert_eq!(verdict(&rows), exit);
+        }
+    }
+}

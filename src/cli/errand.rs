@@ -1,0 +1,136 @@
+//! An errand: one command that waits for answers of the service (`check`, `quote`).
+//!
+//! What is wanted stands in the store. Whoever polls the profile carries it out within the budget; if nobody does, a
+//! poller of this process does just that and nothing else. It must never send a request by itself.
+
+use std::time::Duration;
+
+use chrono::{DateTime, FixedOffset, Utc};
+use color_eyre::eyre::{Result, eyre};
+use tokio::task::spawn_blocking;
+
+use super::{
+    exit::Exit,
+    session::{Place, Polling, Running},
+    signals,
+};
+use crate::{
+    clock::Clock,
+    config::Settings,
+    domain::{
+        change::{Change, What},
+        span, text,
+    },
+    poller::Scope,
+    store::{Feed, PollerReport, Reader, Store, StoreError},
+};
+
+/// How an errand ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With what was wanted.
+    Done,
+    /// Without, when it had waited for long enough.
+    InVain,
+    /// The service refuses the ID, or can't be reached: it won't come.
+    Obstructed,
+    /// By a signal.
+    Stopped(Exit),
+}
+
+/// Where an answer is waited for, and how long.
+pub struct Errand<'a> {
+    /// The profile, and where its budget lies.
+    pub settings: &'a Settings,
+    /// Where it stands what is wanted, and where the answer comes.
+    pub store: &'a Store,
+    /// How long.
+    pub patience: Duration,
+}
+
+impl Errand<'_> {
+    /// Waits until `done` finds what is wanted in the store.
+    pub fn run(
+        &self,
+        polling: Polling,
+        done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
+    ) -> Result<Ended> {
+        let Self { settings, store, patience } = *self;
+        super::runtime()?.block_on(async {
+            let clock = Clock::system();
+            let signal = signals::listen()?;
+            let state_dir = Some(settings.state_dir.as_path());
+            let place = Place { profile: &settings.profile, state_dir, scope: Scope::RequestsOnly };
+            let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
+            let over = clock.now().mono + patience;
+            let ended = tokio::select! {
+                ended = wait((store, &clock), &settings.profile, done) => ended,
+                fault = poller.fault() => return Err(fault),
+                exit = signal => Ok(Ended::Stopped(exit)),
+                () = clock.sleep_until(over) => Ok(Ended::InVain),
+            };
+            poller.stop().await?;
+            ended
+        })
+    }
+}
+
+async fn wait(
+    (store, clock): (&Store, &Clock),
+    profile: &str,
+    done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
+) -> Result<Ended> {
+    let mut commits = store.subscribe()?;
+    let last = read(store, Reader::last_change).await?;
+    loop {
+        if read(store, done.clone()).await? {
+            return Ok(Ended::Done);
+        }
+        let (own, now) = (profile.to_owned(), clock.now().wall);
+        if read(store, move |reader| obstructed(reader, &own, last, now)).await? {
+            return Ok(Ended::Obstructed);
+        }
+        commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
+    }
+}
+
+async fn read<T: Send + 'static>(
+    store: &Store,
+    work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T> {
+    let store = store.clone();
+    Ok(spawn_blocking(move || work(&store.reader()?)).await??)
+}
+
+/// Whether something stands in the way of the whole profile: by the news since the entry `last`, or since before that by
+/// the word of another process that polls.
+fn obstructed(reader: &Reader, profile: &str, last: i64, now: DateTime<Utc>) -> Result<bool, StoreError> {
+    let Feed::Changes(changes) = reader.changes_after(last, 10_000)? else { return Ok(false) };
+    let stands = |change: &Change| match change.what {
+        What::Unauthorized { .. } | What::Unreachable { .. } => Some(true),
+        What::Recovered => Some(false),
+        _ => None,
+    };
+    let own = changes.iter().filter(|change| change.profile == profile);
+    let grave = |report: &PollerReport| matches!(report.health.as_str(), "unauthorized" | "unreachable");
+    let of_another = |report: &PollerReport| report.is_live(now) && report.process != std::process::id();
+    match own.filter_map(stands).next_back() {
+        Some(stands) => Ok(stands),
+        None => Ok(reader.poller(profile)?.is_some_and(|report| of_another(&report) && grave(&report))),
+    }
+}
+
+/// Why nothing came, for a person.
+pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>, zone: FixedOffset) -> Result<String> {
+    let report = reader.poller(profile)?.filter(|report| report.is_live(now) || report.at <= now);
+    Ok(match report {
+        Some(report) if report.health == "waiting" => {
+            "another hoptop spends this ID's budget, on another store; try again when that one ends".into()
+        }
+        Some(PollerReport { resting_until: Some(until), .. }) if until > now => {
+            format!("the service wants no requests of this ID before {}", span::clock_time(until, now, zone))
+        }
+        Some(PollerReport { last_error: Some(error), .. }) => text::clean(&error),
+        _ => "no answer came in time; check the base URL, the network and the service".into(),
+    })
+}

@@ -1,0 +1,316 @@
+//! `hoptop quote`: asks for a route, and keeps the quote so that a transaction finds its estimate.
+//!
+//! What can only be refused is refused here, before a request is spent. It must never put what the service sent onto a
+//! terminal as it came.
+
+use std::{fmt, io, time::Duration};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Args;
+use color_eyre::eyre::Result;
+use serde::Serialize;
+use serde_json::{Number, value::RawValue};
+
+use super::{
+    context::Context,
+    errand::{self, Ended, Errand},
+    exit::Exit,
+    json, log,
+};
+use crate::{
+    clock::Clock,
+    config::Settings,
+    domain::{
+        chains,
+        deadline::Deadline,
+        observation::Failure,
+        quote::{Amount, Quote, QuoteAnswer, QuoteRequest},
+        span, text,
+    },
+    store::{Asked, QuoteWish, StoredQuote},
+};
+
+/// How long a quote is waited for: others' requests, a rest, a time-out.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Ask for a route.
+#[derive(Args, Clone, Debug)]
+pub struct QuoteArgs {
+    /// The source chain's ID, as the service uses it
+    #[arg(long, value_name = "CHAIN")]
+    from_chain: String,
+    /// The source token's address
+    #[arg(long, value_name = "ADDRESS")]
+    from_token: String,
+    /// How much, an integer in the token's smallest unit
+    #[arg(long, value_name = "AMOUNT")]
+    from_amount: String,
+    /// The destination chain's ID
+    #[arg(long, value_name = "CHAIN")]
+    to_chain: String,
+    /// The destination token's address
+    #[arg(long, value_name = "ADDRESS")]
+    to_token: String,
+    /// The user's address on the source chain; a refund is paid to it
+    #[arg(long, value_name = "ADDRESS")]
+    from_address: String,
+    /// The recipient's address on the destination chain [default: the same as --from-address]
+    #[arg(long, value_name = "ADDRESS")]
+    to_address: Option<String>,
+    /// Ask for call data too (quoteOnly: false); the service limits that for each wallet
+    #[arg(long)]
+    with_transaction_data: bool,
+    /// Take chain IDs that don't look like any
+    #[arg(long)]
+    any_chain: bool,
+    /// Print it as JSON, with the service's answer as it came
+    #[arg(long)]
+    json: bool,
+}
+
+/// A way in which a quote can come to an end.
+enum Outcome {
+    /// With an answer, now or a moment ago.
+    Answered { quote: Box<StoredQuote>, kept: bool },
+    /// The wallet has to wait.
+    Held { until: DateTime<Utc>, message: String },
+    /// Nothing came.
+    InVain(String),
+}
+
+/// Asks for the route and prints what came.
+pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+    let request = match request(args) {
+        Ok(request) => request,
+        Err(wrong) => {
+            wrong.into_iter().try_for_each(|wrong| writeln!(cx.err, "{wrong}"))?;
+            return Ok(Exit::Usage);
+        }
+    };
+    let at = cx.now.wall;
+    let until = at + TimeDelta::from_std(PATIENCE)?;
+    let wish = QuoteWish { profile: cx.profile.clone(), request: request.clone(), at, until };
+    let outcome = match cx.store.ask_quote(wish).wait()? {
+        Asked::Kept(quote) => Outcome::Answered { quote, kept: true },
+        Asked::WalletHeld { until, message } => Outcome::Held { until, message },
+        Asked::Pending(id) => {
+            let polling = super::polling(settings)?;
+            log::start(&settings.state_dir)?;
+            let answered =
+                move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
+            let errand = Errand { settings, store: &cx.store, patience: PATIENCE };
+            if let Ended::Stopped(exit) = errand.run(polling, answered)? {
+                return Ok(exit);
+            }
+            cx.now = Clock::system().now();
+            let reader = cx.store.reader()?;
+            match reader.quote(id)?.filter(|quote| quote.answer.is_some()) {
+                Some(quote) => Outcome::Answered { quote: Box::new(quote), kept: false },
+                None => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?),
+            }
+        }
+    };
+    if args.json {
+        let view = QuoteView::new(&request, &outcome, cx.now.wall);
+        writeln!(cx.out, "{}", json::ascii(&serde_json::to_string(&view)?))?;
+    } else {
+        print(&outcome, cx)?;
+    }
+    Ok(verdict(&outcome))
+}
+
+/// What is wrong with an option.
+#[derive(Debug, PartialEq, Eq)]
+struct Wrong {
+    option: &'static str,
+    reason: String,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.option, self.reason)
+    }
+}
+
+/// The request, or everything that is wrong with it.
+fn request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<Wrong>> {
+    let mut wrong = Vec::new();
+    let mut keep = |option, reason: String| wrong.push(Wrong { option, reason });
+    let chain = |text: &str| chains::parse(text, args.any_chain).map_err(|error| error.to_string());
+    let from_chain = chain(&args.from_chain).map_err(|reason| keep("--from-chain", reason)).ok();
+    let to_chain = chain(&args.to_chain).map_err(|reason| keep("--to-chain", reason)).ok();
+    let amount = Amount::parse(&args.from_amount).map_err(|error| keep("--from-amount", error.to_string())).ok();
+    let to_address = args.to_address.as_ref().unwrap_or(&args.from_address);
+    let mut address = |option, text: &str| address(text).map_err(|reason| keep(option, reason)).unwrap_or_default();
+    let (from_token, to_token) = (address("--from-token", &args.from_token), address("--to-token", &args.to_token));
+    let from_address = address("--from-address", &args.from_address);
+    let to_address = address("--to-address", to_address);
+    match (from_chain, to_chain, amount) {
+        (Some(from_chain), Some(to_chain), Some(from_amount)) if wrong.is_empty() => Ok(QuoteRequest {
+            from_address,
+            from_chain,
+            from_token,
+            from_amount,
+            to_chain,
+            to_token,
+            to_address,
+            quote_only: !args.with_transaction_data,
+        }),
+        _ => Err(wrong),
+    }
+}
+
+/// An address is opaque, but it has no blanks and isn't cut.
+fn address(raw: &str) -> Result<String, String> {
+    let clean = text::clean(raw);
+    match clean.as_str() {
+        "" => Err("it is empty; give the address".into()),
+        _ if clean != raw.trim() || clean.contains(' ') => Err(format!("`{clean}` can't be an address; check it")),
+        _ => Ok(clean),
+    }
+}
+
+fn verdict(outcome: &Outcome) -> Exit {
+    let answer = match outcome {
+        Outcome::Answered { quote, .. } => quote.answer.as_ref(),
+        Outcome::Held { .. } => return Exit::Error,
+        Outcome::InVain(_) => return Exit::Unreachable,
+    };
+    match answer {
+        Some(QuoteAnswer::Route(_)) => Exit::Fine,
+        Some(QuoteAnswer::Failed(Failure::Unauthorized(_))) => Exit::Unauthorized,
+        Some(QuoteAnswer::Failed(Failure::Throttled { .. })) => Exit::Unreachable,
+        Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,
+        _ => Exit::Error,
+    }
+}
+
+fn print(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
+    match outcome {
+        Outcome::InVain(why) => writeln!(cx.err, "no quote: {why}"),
+        Outcome::Held { until, message } => {
+            let until = span::clock_time(*until, cx.now.wall, cx.zone);
+            writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}, no request was spent")?;
+            writeln!(cx.err, "without --with-transaction-data there is no such limit; other wallets are not held")
+        }
+        Outcome::Answered { quote, kept } => match &quote.answer {
+            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *kept, cx),
+            Some(answer) => print_refusal(answer, cx),
+            None => Ok(()),
+        },
+    }
+}
+
+fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context) -> io::Result<()> {
+    let request = &quote.request;
+    writeln!(cx.out, "quoteId        {}", route.quote_id.as_deref().unwrap_or("(none came)"))?;
+    let estimate = route.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
+    writeln!(cx.out, "estimate       {}", estimate.as_deref().unwrap_or("(none came)"))?;
+    let deadline = Deadline::new(Some(cx.now.wall), cx.now.wall, route.estimate);
+    writeln!(cx.out, "support after  {}, if it is sent now", deadline.basis())?;
+    writeln!(cx.out, "refund to      {}, if it is an intents route that fails", request.from_address)?;
+    let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
+    writeln!(cx.out, "kind           {kind}")?;
+    if kept {
+        let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
+        writeln!(cx.out, "age            {}: the same was asked for then, so no request was spent", span::long(age))?;
+    }
+    route.warnings.iter().try_for_each(|warning| writeln!(cx.out, "warning        {warning}"))?;
+    if let Some(id) = &route.quote_id {
+        let (from, to) = (&request.from_chain, &request.to_chain);
+        writeln!(cx.out, "\nonce it is sent:  hoptop add TX --from {from} --to {to} --quote-id {id}")?;
+    }
+    if !request.quote_only {
+        writeln!(cx.out, "the call data is in the service's answer: ask with --json")?;
+    }
+    Ok(())
+}
+
+fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
+    let said = match answer {
+        QuoteAnswer::WalletLimited { message, retry_after } => {
+            format!("{message}; this wallet has to wait {}", span::long(*retry_after))
+        }
+        QuoteAnswer::Failed(failure) => failure.line(),
+        QuoteAnswer::Route(_) => return Ok(()),
+    };
+    writeln!(cx.err, "no quote: {said}")?;
+    writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())
+}
+
+/// A quote as `--json` prints it. What isn't there is null.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct QuoteView<'a> {
+    quote_id: Option<&'a str>,
+    /// Seconds.
+    estimated_route_duration: Option<Number>,
+    /// Seconds from sending until support is right.
+    contact_support_after: Option<Number>,
+    /// Whether it is an earlier answer to the same request.
+    kept: bool,
+    answered_at: Option<String>,
+    /// Seconds since the answer.
+    age: Option<Number>,
+    warnings: &'a [String],
+    error: Option<String>,
+    resolution: Option<&'a str>,
+    /// Seconds until this wallet may ask for call data again.
+    retry_after: Option<Number>,
+    http_status: Option<u16>,
+    request: &'a QuoteRequest,
+    /// The service's answer as it came, if it is JSON.
+    response: Option<Box<RawValue>>,
+}
+
+impl<'a> QuoteView<'a> {
+    fn new(request: &'a QuoteRequest, outcome: &'a Outcome, now: DateTime<Utc>) -> Self {
+        let mut view = Self {
+            quote_id: None,
+            estimated_route_duration: None,
+            contact_support_after: None,
+            kept: false,
+            answered_at: None,
+            age: None,
+            warnings: &[],
+            error: None,
+            resolution: None,
+            retry_after: None,
+            http_status: None,
+            request,
+            response: None,
+        };
+        match outcome {
+            Outcome::InVain(why) => view.error = Some(why.clone()),
+            Outcome::Held { until, message } => {
+                view.error = Some(message.clone());
+                view.retry_after = Some(json::seconds(span::between(now, *until)));
+            }
+            Outcome::Answered { quote, kept } => view.take(quote, *kept, now),
+        }
+        view
+    }
+
+    fn take(&mut self, quote: &'a StoredQuote, kept: bool, now: DateTime<Utc>) {
+        self.kept = kept;
+        self.answered_at = quote.answered_at.map(span::rfc3339);
+        self.age = quote.answered_at.map(|at| json::seconds(span::between(at, now)));
+        self.http_status = quote.http_status;
+        self.response = quote.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
+        self.resolution = quote.answer.as_ref().and_then(QuoteAnswer::resolution);
+        match &quote.answer {
+            Some(QuoteAnswer::Route(route)) => {
+                self.quote_id = route.quote_id.as_deref();
+                self.estimated_route_duration = route.estimate.map(json::seconds);
+                self.contact_support_after = Some(json::seconds(Deadline::new(None, now, route.estimate).wait));
+                self.warnings = &route.warnings;
+            }
+            Some(QuoteAnswer::WalletLimited { message, retry_after }) => {
+                self.error = Some(message.clone());
+                self.retry_after = Some(json::seconds(*retry_after));
+            }
+            Some(QuoteAnswer::Failed(failure)) => self.error = Some(failure.line()),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! The reply for a ticket: verdict, what to say, what was seen and when, the links (`DESIGN.md`, Alerts).
+//!
+//! The text is a template, ours or the config's; the values are one table, [`FIELDS`]. A line whose values are all empty is
+//! left out. Nothing that came from outside may act in it: in Markdown every value is escaped.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, FixedOffset, Utc};
+use serde::Deserialize;
+
+use super::{advice, ids::TxHash, route, span, transaction::Transaction};
+
+/// How the reply is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Markdown, as ticket systems take it.
+    #[default]
+    Markdown,
+    /// Plain text.
+    Text,
+}
+
+impl Format {
+    /// The template that is used unless the config has another.
+    fn usual(self) -> &'static str {
+        match self {
+            Self::Markdown => {
+                "**{verdict}**\n\n{say}\n\n\
+                 - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n\
+                 - Error: {error}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
+                 - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
+                 - Bridge: {bridge_link}\n- As of: {as_of}\n"
+            }
+            Self::Text => {
+                "{verdict}\n\n{say}\n\n\
+                 Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
+                 Error         {error}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
+                 Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
+                 As of         {as_of}\n"
+            }
+        }
+    }
+}
+
+/// How a value is written in Markdown.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// As words; links in them stay links.
+    Words,
+    /// As code.
+    Code,
+}
+
+/// What a reply is made of.
+struct Facts<'a> {
+    tx: &'a Transaction,
+    now: DateTime<Utc>,
+    zone: FixedOffset,
+}
+
+type Value = fn(&Facts<'_>) -> String;
+
+/// THE table: what a template may name, and what stands for it; empty if there is nothing to say.
+const FIELDS: &[(&str, Kind, Value)] = &[
+    ("verdict", Kind::Words, |facts| facts.advice().verdict),
+    ("say", Kind::Words, |facts| facts.advice().say.unwrap_or_default()),
+    ("do", Kind::Words, |facts| facts.advice().act),
+    ("hash", Kind::Code, |facts| facts.tx.told.transaction_id.to_string()),
+    ("route", Kind::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
+    ("from", Kind::Words, |facts| facts.tx.from_name()),
+    ("to", Kind::Words, |facts| facts.tx.to_name()),
+    ("from_chain", Kind::Code, |facts| facts.tx.told.from_chain.to_string()),
+    ("to_chain", Kind::Code, |facts| facts.tx.told.to_chain.to_string()),
+    ("quote_id", Kind::Code, |facts| facts.tx.told.quote_id.clone()),
+    ("request_id", Kind::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
+    ("ticket", Kind::Words, |facts| facts.tx.told.ticket.clone().unwrap_or_default()),
+    ("status", Kind::Words, |facts| facts.status()),
+    ("message", Kind::Words, |facts| facts.tx.learned.message.clone().unwrap_or_default()),
+    ("error", Kind::Words, |facts| facts.record_text(|record| record.error.clone())),
+    ("submitted", Kind::Words, |facts| facts.submitted()),
+    ("deadline", Kind::Words, |facts| facts.deadline()),
+    ("refund_to", Kind::Code, |facts| facts.refund_to()),
+    ("source_hash", Kind::Code, |facts| hash(route::ends(facts.tx).source.transaction_id)),
+    ("source_link", Kind::Words, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
+    ("destination_hash", Kind::Code, |facts| hash(route::ends(facts.tx).destination.transaction_id)),
+    ("destination_link", Kind::Words, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
+    ("bridge_link", Kind::Words, |facts| facts.record_text(|record| record.bridge_url.clone())),
+    ("as_of", Kind::Words, |facts| facts.as_of()),
+];
+
+fn hash(hash: Option<&TxHash>) -> String {
+    hash.map(ToString::to_string).unwrap_or_default()
+}
+
+impl Facts<'_> {
+    fn advice(&self) -> advice::Advice {
+        advice::advise(self.tx, self.now, self.zone)
+    }
+
+    fn stamp(&self, at: DateTime<Utc>) -> String {
+        span::stamp(at, self.zone)
+    }
+
+    fn record_text(&self, text: fn(&super::record::StatusRecord) -> Option<String>) -> String {
+        self.tx.learned.record.as_ref().and_then(text).unwrap_or_default()
+    }
+
+    fn status(&self) -> String {
+        let learned = &self.tx.learned;
+        let Some(status) = &learned.status else { return String::new() };
+        let since = learned.status_since.map_or_else(String::new, |at| format!(", first seen {}", self.stamp(at)));
+        format!("{status}{since}")
+    }
+
+    fn submitted(&self) -> String {
+        let deadline = self.tx.deadline();
+        let at = self.stamp(deadline.submitted);
+        if deadline.from_first_seen { format!("not known; first seen by us {at}") } else { at }
+    }
+
+    /// As long as it waits for time alone.
+    fn deadline(&self) -> String {
+        let deadline = self.tx.deadline();
+        if !self.tx.is_waiting() {
+            return String::new();
+        }
+        format!("{} ({})", self.stamp(deadline.at), deadline.basis())
+    }
+
+    fn refund_to(&self) -> String {
+        let refunds = self.tx.learned.status == Some(super::status::RouterStatus::Refund);
+        self.tx.told.from_address.clone().filter(|_| refunds).unwrap_or_default()
+    }
+
+    fn as_of(&self) -> String {
+        let Some(at) = self.tx.learned.last_checked_at else { return "not checked yet".into() };
+        let age = span::between(at, self.now);
+        format!("{}, the last answer (written {} later)", self.stamp(at), span::long(age))
+    }
+}
+
+/// The templates of one's own, as the config has them under `[answer]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Templates {
+    /// For Markdown.
+    pub markdown: Option<Template>,
+    /// For plain text.
+    pub text: Option<Template>,
+}
+
+/// A template, checked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Template(Vec<Vec<Piece>>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    /// A place in [`FIELDS`].
+    Field(usize),
+}
+
+/// Why a text is no template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A name that the table doesn't have.
+    #[error("`{{{name}}}` is unknown; there are {}", names())]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// A brace without its counterpart.
+    #[error("a `{{` has no `}}` on its line; write `{{{{` for a brace that is meant as one")]
+    Open,
+}
+
+fn names() -> String {
+    FIELDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}
+
+impl TryFrom<String> for Template {
+    type Error = TemplateError;
+
+    fn try_from(text: String) -> Result<Self, TemplateError> {
+        Self::parse(&text)
+    }
+}
+
+impl Template {
+    /// Reads a template: text with `{names}` of the table in it; `{{` stands for a brace.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        text.lines().map(line).collect::<Result<_, _>>().map(Self)
+    }
+
+    fn fill(&self, facts: &Facts<'_>, format: Format) -> String {
+        let mut reply = String::new();
+        for pieces in &self.0 {
+            let written: Vec<_> = pieces.iter().map(|piece| piece.write(facts, format)).collect();
+            let is_field = |piece: &&Piece| matches!(piece, Piece::Field(_));
+            let fields = pieces.iter().filter(is_field).count();
+            let empty = pieces.iter().zip(&written).filter(|(piece, text)| is_field(piece) && text.is_empty()).count();
+            let line = written.concat();
+            // What was left out leaves no gap of two empty lines.
+            let gap = line.trim().is_empty() && (reply.is_empty() || reply.ends_with("\n\n"));
+            if !(gap || (fields > 0 && fields == empty)) {
+                reply.push_str(line.trim_end());
+                reply.push('\n');
+            }
+        }
+        reply.truncate(reply.trim_end().len());
+        reply
+    }
+}
+
+fn line(text: &str) -> Result<Vec<Piece>, TemplateError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        pieces.push(Piece::Text(before.to_owned()));
+        if let Some(after) = after.strip_prefix('{') {
+            pieces.push(Piece::Text("{".to_owned()));
+            rest = after;
+            continue;
+        }
+        let (name, after) = after.split_once('}').ok_or(TemplateError::Open)?;
+        let known = FIELDS.iter().position(|(field, ..)| *field == name.trim());
+        pieces.push(Piece::Field(known.ok_or_else(|| TemplateError::Unknown { name: super::text::clean(name) })?));
+        rest = after;
+    }
+    pieces.push(Piece::Text(rest.to_owned()));
+    Ok(pieces)
+}
+
+impl Piece {
+    fn write(&self, facts: &Facts<'_>, format: Format) -> String {
+        let place = match self {
+            Self::Text(text) => return text.clone(),
+            Self::Field(place) => place,
+        };
+        let Some((_, kind, value)) = FIELDS.get(*place) else { return String::new() };
+        let value = value(facts);
+        match (format, kind) {
+            (Format::Text, _) => value,
+            (Format::Markdown, Kind::Words) => words(&value),
+            (Format::Markdown, Kind::Code) if value.is_empty() || value.contains('`') => words(&value),
+            (Format::Markdown, Kind::Code) => format!("`{value}`"),
+        }
+    }
+}
+
+/// Words in Markdown: links as links, nothing else with a meaning.
+fn words(text: &str) -> String {
+    let mut written = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            written.push(' ');
+        }
+        let is_link = word.starts_with("https://") || word.starts_with("http://");
+        if is_link && !word.contains(['<', '>', '`', '\\']) {
+            // Writing to a text can't fail.
+            write!(written, "<{word}>").unwrap_or_default();
+            continue;
+        }
+        for letter in word.chars() {
+            if matches!(letter, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '@' | '!') {
+                written.push('\\');
+            }
+            written.push(letter);
+        }
+    }
+    written
+}
+
+/// The reply about a transaction as it stands at `now`, with times in `zone`.
+pub fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format, own: &Templates) -> String {
+    let (now, zone) = at;
+    let facts = Facts { tx, now, zone };
+    let own = match format {
+        Format::Markdown => own.markdown.as_ref(),
+        Format::Text => own.text.as_ref(),
+    };
+    match (own, Template::parse(format.usual())) {
+        (Some(own), _) => own.fill(&facts, format),
+        (None, Ok(usual)) => usual.fill(&facts, format),
+        // A test holds that ours can be read.
+        (None, Err(_)) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{Offset, TimeDelta};
+
+    use super::*;
+    use crate::domain::{
+        fixtures,
+        ids::ChainId,
+        observation::{Failure, Observation, Outcome},
+        record::StatusRecord,
+        status::RouterStatus,
+    };
+
+    fn minutes(count: i64) -> TimeDelta {
+        TimeDelta::minutes(count)
+    }
+
+    /// The reply two minutes after the last of these answers, each so many minutes after the transaction was seen.
+    fn reply(answers: Vec<(i64, Observation)>, change: impl FnOnce(&mut Transaction), format: Format) -> String {
+        let mut tx = fixtures::transaction(1);
+        change(&mut tx);
+        let mut now = tx.first_seen_at;
+        for (minute, observation) in answers {
+            now = tx.first_seen_at + minutes(minute);
+            tx.apply(&observation, now);
+        }
+        answer(&tx, (now + minutes(2), Utc.fix()), format, &Templates::default())
+    }
+
+    fn plain(minute: i64, outcome: Outcome) -> String {
+        reply(vec![(minute, fixtures::answer(outcome))], |_| {}, Format::Text)
+    }
+
+    fn record(status: RouterStatus) -> Outcome {
+        Outcome::Record(Box::new(StatusRecord::bare(status)))
+    }
+
+    #[test]
+    fn each_situation_has_its_reply() {
+        use RouterStatus::*;
+        let table = [
+            (plain(1, record(Success)), "COMPLETED in 1m", "The transfer completed: the funds are on Base."),
+            (plain(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong and nothing is to be done."),
+            (plain(20, record(Ongoing)), "OVERDUE by 7m", "Still in progress, past its usual time;"),
+            (plain(14, record(Ongoing)), "DEADLINE PASSED", "Still in progress when we last looked;"),
+            (plain(1, record(NeedsGas)), "NEEDS GAS for 2m", "The gas price rose on Base and execution is paused."),
+            (plain(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
+            (plain(1, record(Refund)), "REFUND under way", "to the order's fromAddress, in about 10 minutes."),
+            (plain(0, Outcome::NotFound(None)), "INDEXING", "Not visible yet; usually 5 to 10 s"),
+            (plain(4, Outcome::NotFound(None)), "NOT FOUND for 6m", "Please confirm the hash and the source chain."),
+            (plain(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
+            (plain(1, Outcome::Failed(Failure::Rejected("no".into()))), "REJECTED by the service", "Submitted"),
+        ];
+        for (text, verdict, rest) in table {
+            assert!(text.starts_with(verdict) && text.contains(rest), "{verdict}\n{text}");
+            assert!(!text.contains('{') && !text.contains("\n\n\n") && text.contains("\nAs of"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reply_is_whole_in_plain_text() {
+        let mut full = StatusRecord::bare(RouterStatus::Refund);
+        full.from.url = Some("https://arb.example/tx/0x1".into());
+        full.error = Some("no solver".into());
+        let change = |tx: &mut Transaction| {
+            tx.told.from_address = Some("0xabc".into());
+            tx.told.submitted_at = Some(tx.first_seen_at - minutes(3));
+        };
+        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, Format::Text);
+        let expected = "REFUND under way for 2m
+
+The route failed; funds return automatically on Arbitrum to the order's fromAddress, in about 10 minutes.
+
+Transaction   0x0000000000000000000000000000000000000000000000000000000000000001
+Route         Arbitrum to Base
+Status        refund, first seen 1970-01-01 00:01:00 UTC
+Error         no solver
+Submitted     1969-12-31 23:57:00 UTC
+Refund to     0xabc
+Source        https://arb.example/tx/0x1
+As of         1970-01-01 00:01:00 UTC, the last answer (written 2m later)";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn nothing_from_outside_acts_in_markdown() {
+        let said = "[click](javascript:1) <img src=x> `a` **b** @all #1 | https://x.example/a_b";
+        let mut hostile = StatusRecord::bare(RouterStatus::NeedsGas);
+        hostile.bridge_url = Some("https://bridge.example/a_b?c=*".into());
+        hostile.error = Some(said.into());
+        let change = |tx: &mut Transaction| tx.told.to_chain = ChainId::new("*x*");
+        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, Format::Markdown);
+        for part in [
+            "**NEEDS GAS for 2m**",
+            "The gas price rose on \\*x\\* and execution is paused. See it here: <https://bridge.example/a_b?c=*>",
+            "- Transaction: `0x0000000000000000000000000000000000000000000000000000000000000001`",
+            r"- Error: \[click\](javascript:1) \<img src=x\> \`a\` \*\*b\*\* \@all \#1 \| <https://x.example/a_b>",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_template_of_one_s_own_is_checked_and_filled() {
+        let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
+        let tx = fixtures::transaction(1);
+        let own = Templates { markdown: Some(template), text: None };
+        let text = answer(&tx, (tx.first_seen_at, Utc.fix()), Format::Markdown, &own);
+        assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
+        let error = Template::parse("a {verdct}").unwrap_err().to_string();
+        assert!(error.starts_with("`{verdct}` is unknown; there are verdict, say, do, hash"), "{error}");
+        assert_eq!(Template::parse("{say"), Err(TemplateError::Open));
+    }
+
+    #[test]
+    fn our_own_templates_name_only_what_is_there() {
+        for format in [Format::Markdown, Format::Text] {
+            assert!(Template::parse(format.usual()).is_ok());
+        }
+    }
+}
