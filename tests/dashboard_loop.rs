@@ -130,6 +130,7 @@ impl Wire for InProcess {
             path: "/v2/status".into(),
             integrator_id: Some("dashboard-loop".into()),
             query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            ..Request::default()
         };
         let arrived = self.clock.now();
         let reply = self.service.lock().unwrap().handle(&request, arrived);

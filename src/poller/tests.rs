@@ -71,6 +71,7 @@ impl SimulatedWire {
             path: "/v2/status".to_owned(),
             integrator_id: Some(id.to_owned()),
             query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            ..Request::default()
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     chance::{Chance, Family},
+    edit::{Edit, EditError},
     plan::{Kind, Transfer},
 };
 use crate::domain::{chains, ids::ChainId};
@@ -22,6 +23,8 @@ pub struct Said<'a> {
     pub steps: usize,
     /// The transfer's age.
     pub age: Duration,
+    /// What is changed in the record in the end.
+    pub edits: &'a [Edit],
 }
 
 /// What is drawn once for a transfer.
@@ -59,7 +62,10 @@ struct Side<'a> {
 }
 
 /// The status record of a transfer, for the integrator ID that asked.
-pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> String {
+///
+/// # Errors
+/// If the edits name what such a record doesn't have.
+pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> Result<String, EditError> {
     let told = &transfer.new.told;
     let look = Look::of(transfer);
     let seen = said.status != "not_found";
@@ -86,7 +92,8 @@ pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> Strin
     if let Some(fields) = record.as_object_mut().filter(|_| error.is_some() || look.error_as_null) {
         fields.insert("error".to_owned(), error.unwrap_or(Value::Null));
     }
-    record.to_string()
+    said.edits.iter().try_for_each(|edit| edit.apply(&mut record))?;
+    Ok(record.to_string())
 }
 
 /// The service's own body for an HTTP status. The shapes differ as they do in `service.md` 7.2.
@@ -104,6 +111,12 @@ pub fn error(status: u16, message: &str) -> String {
 /// The body for a schema violation, such as an unsupported chain ID (`service.md` 7.1).
 pub fn schema_violation(message: &str) -> String {
     json!({ "message": message, "type": "SCHEMA_VALIDATION_ERROR" }).to_string()
+}
+
+/// A record with an array nested deeper than a reader's stack may bear.
+pub fn deep() -> String {
+    const LEVELS: usize = 100_000;
+    format!("{{\"routeStatus\":{}{}}}", "[".repeat(LEVELS), "]".repeat(LEVELS))
 }
 
 /// What the service says with an HTTP status that a plan gives without a body.
@@ -273,8 +286,8 @@ mod tests {
     use super::{super::world::World, *};
 
     fn of(transfer: &Transfer, status: &str, steps: usize) -> Value {
-        let said = Said { status, steps, age: Duration::from_secs(100) };
-        serde_json::from_str(&record(transfer, said, "id")).unwrap()
+        let said = Said { status, steps, age: Duration::from_secs(100), edits: &[] };
+        serde_json::from_str(&record(transfer, said, "id").unwrap()).unwrap()
     }
 
     fn transfer(kind: Kind) -> Transfer {
@@ -304,6 +317,17 @@ mod tests {
         assert!(body["toChain"]["blockNumber"].as_u64().is_none());
         assert_eq!(body["routeStatus"].as_array().unwrap().len(), 1);
         assert_eq!(body["routeStatus"][0]["status"], "ongoing");
+    }
+
+    #[test]
+    fn edits_have_the_last_word() {
+        let edits = [Edit::set("/toChain", "null").unwrap(), Edit::unset("/timeSpent").unwrap()];
+        let said = Said { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
+        let transfer = transfer(Kind::Message);
+        let body: Value = serde_json::from_str(&record(&transfer, said, "id").unwrap()).unwrap();
+        assert!(body["toChain"].is_null() && body.get("timeSpent").is_none() && body["fromChain"].is_object());
+        let said = Said { edits: &[Edit::unset("/toChain/moon").unwrap()], ..said };
+        assert_eq!(record(&transfer, said, "id"), Err(EditError::Missing("/toChain/moon".to_owned())));
     }
 
     #[test]

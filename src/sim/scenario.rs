@@ -5,12 +5,26 @@
 //! rps = 10.0                        # requests a second for each ID
 //! latency_ms = 40
 //! counts_from = "first_request"     # or "start": when second 0 is
+//! wallet_limit_s = 30               # how long a wallet waits for its next route with transaction data
 //! [[transaction]]
 //! transactionId = "0x9f3c"
 //! fromChainId = "42161"
 //! toChainId = "8453"
 //! quoteId = "q-1"
-//! answers = [{ from = 0, http = 404 }, { from = 6, status = "ongoing", steps = 1 }]
+//! ticket = "SUP-1"                  # and requestId, estimatedRouteDuration, bridged
+//! answers = [
+//!   { from = 0, http = 404 },       # with the service's own body, or with a `body`
+//!   { from = 6, status = "ongoing", steps = 1 },
+//!   # A record that is changed: JSON pointers, and the JSON to put there. First `set`, then `unset`.
+//!   { from = 8, status = "ongoing", set = { "/toChain" = "null", "/id" = '"0x9f_30_100"' }, unset = ["/timeSpent"] },
+//!   { from = 10, http = 302, headers = { location = "http://127.0.0.1:1/" } },
+//!   { from = 12, http = 503, retry_after = "7" },
+//!   { from = 14, play = "silence" },  # or drip, endless, bomb, cut, hang_up, deep, binary
+//! ]
+//! [[route]]                         # what a POST /v2/route with this fromAddress gets
+//! fromAddress = "0xA11CE"
+//! http = 200
+//! body = '{"route":{"quoteId":"q-1","estimatedRouteDuration":"NaN"}}'
 //! ```
 //!
 //! It must never take a file that it reads only in part: what it doesn't know is an error with its line.
@@ -22,7 +36,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    plan::{Answer, Kind, Stage, Transfer},
+    body::{self, Said},
+    plan::{Answer, Kind, ScriptedRoute, Stage, Transfer},
+    script::{self, AnswerTable, RouteTable, Wrong},
     service::{Limits, Service},
     world::{CountsFrom, World},
 };
@@ -47,6 +63,7 @@ pub struct Scenario {
     limits: Limits,
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
+    routes: Vec<ScriptedRoute>,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +73,8 @@ struct File {
     service: ServiceTable,
     #[serde(default)]
     transaction: Vec<TransactionTable>,
+    #[serde(default)]
+    route: Vec<RouteTable>,
 }
 
 #[derive(Default, Deserialize)]
@@ -65,6 +84,7 @@ struct ServiceTable {
     latency_ms: Option<u64>,
     #[serde(default)]
     counts_from: CountsFrom,
+    wallet_limit_s: Option<Spanned<f64>>,
 }
 
 #[derive(Deserialize)]
@@ -77,18 +97,8 @@ struct TransactionTable {
     request_id: Option<String>,
     estimated_route_duration: Option<f64>,
     bridged: Option<bool>,
+    ticket: Option<String>,
     answers: Vec<Spanned<AnswerTable>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AnswerTable {
-    from: f64,
-    status: Option<String>,
-    steps: Option<usize>,
-    http: Option<u16>,
-    body: Option<String>,
-    retry_after: Option<String>,
 }
 
 impl Scenario {
@@ -99,6 +109,7 @@ impl Scenario {
             error(wrong.span().map_or(0, |span| span.start), wrong.message().replace('\n', " ").trim_end().to_owned())
         })?;
         let limits = limits(&file.service).map_err(|(at, reason)| error(at, reason))?;
+        let counts_from = file.service.counts_from;
         let mut seen = BTreeMap::new();
         let mut transfers = Vec::with_capacity(file.transaction.len());
         for table in file.transaction {
@@ -111,7 +122,8 @@ impl Scenario {
             }
             transfers.push(transfer);
         }
-        Ok(Self { limits, counts_from: file.service.counts_from, transfers })
+        let routes = routes(file.route).map_err(|(at, reason)| error(at, reason))?;
+        Ok(Self { limits, counts_from, transfers, routes })
     }
 
     /// How much the service bears and how fast it is.
@@ -121,7 +133,7 @@ impl Scenario {
 
     /// The world of this scenario, for a service that starts at `start`.
     pub fn world(&self, start: DateTime<Utc>) -> World {
-        World::scripted(self.transfers.clone(), start, self.counts_from)
+        World::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone())
     }
 
     /// A service that plays this scenario from `start` on.
@@ -148,9 +160,6 @@ fn line(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-/// A place in the text and what is wrong there.
-type Wrong = (usize, String);
-
 fn limits(table: &ServiceTable) -> Result<Limits, Wrong> {
     let mut limits = Limits::default();
     if let Some(rps) = &table.rps {
@@ -160,6 +169,10 @@ fn limits(table: &ServiceTable) -> Result<Limits, Wrong> {
         }
     }
     limits.latency = table.latency_ms.map_or(limits.latency, Duration::from_millis);
+    if let Some(seconds) = &table.wallet_limit_s {
+        let wrong = |_| (seconds.span().start, "wallet_limit_s must be seconds, 0 or more".to_owned());
+        limits.wallet_limit = Duration::try_from_secs_f64(*seconds.get_ref()).map_err(wrong)?;
+    }
     Ok(limits)
 }
 
@@ -175,15 +188,8 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
         Some(false) => Kind::Intents,
         Some(true) | None => Kind::Message,
     };
-    let mut stages: Vec<Stage> = Vec::with_capacity(table.answers.len());
-    for answer in table.answers {
-        let at = answer.span().start;
-        let stage = stage(answer.into_inner()).map_err(|reason| (at, reason))?;
-        if stages.last().is_some_and(|before| before.from >= stage.from) {
-            return Err((at, "`from` must be later than that of the answer before".to_owned()));
-        }
-        stages.push(stage);
-    }
+    let places: Vec<usize> = table.answers.iter().map(|answer| answer.span().start).collect();
+    let stages = stages(table.answers)?;
     let told = Told {
         transaction_id: TxHash::new(table.transaction_id.into_inner()),
         from_chain: ChainId::new(table.from_chain_id),
@@ -193,27 +199,51 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
         estimate,
         submitted_at: None,
         from_address: None,
-        ticket: None,
+        ticket: table.ticket,
     };
     let new = NewTransaction { told, labels: Vec::new(), note: None };
-    Ok(Transfer { new, kind, begins: TimeDelta::zero(), stages })
+    let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages };
+    for (stage, at) in transfer.stages.iter().zip(places) {
+        check(&transfer, stage).map_err(|reason| (at, reason))?;
+    }
+    Ok(transfer)
 }
 
-fn stage(table: AnswerTable) -> Result<Stage, String> {
-    let from = Duration::try_from_secs_f64(table.from).map_err(|_| "`from` must be seconds, 0 or more".to_owned())?;
-    let answer = match (table.status, table.http) {
-        (Some(status), None) if table.body.is_none() => Answer::Record { status, steps: table.steps.unwrap_or(0) },
-        (Some(_), None) => return Err("`body` belongs to `http`; write http = 200 instead of `status`".to_owned()),
-        (Some(_), Some(_)) => return Err("`status` and `http` exclude each other; leave one of them out".to_owned()),
-        (None, None) => return Err("it says nothing; write status = \"ongoing\" or http = 404".to_owned()),
-        (None, Some(_)) if table.steps.is_some() => return Err("`steps` belongs to `status`; leave it out".to_owned()),
-        (None, Some(200)) if table.body.is_none() => {
-            return Err("http = 200 needs a `body`; for a record write `status` instead".to_owned());
+/// The stages, in order of time.
+fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, Wrong> {
+    let mut stages: Vec<Stage> = Vec::with_capacity(answers.len());
+    for answer in answers {
+        let at = answer.span().start;
+        let stage = script::stage(answer.into_inner(), at)?;
+        if stages.last().is_some_and(|before| before.from >= stage.from) {
+            return Err((at, "`from` must be later than that of the answer before".to_owned()));
         }
-        (None, Some(status @ 200..=599)) => Answer::Http { status, body: table.body },
-        (None, Some(status)) => return Err(format!("http = {status} can't be sent; write one from 200 to 599")),
+        stages.push(stage);
+    }
+    Ok(stages)
+}
+
+/// Makes the record once, so that an edit that can't be made is known now.
+fn check(transfer: &Transfer, stage: &Stage) -> Result<(), String> {
+    let Answer::Record { status, steps, edits } = &stage.answer else {
+        return Ok(());
     };
-    Ok(Stage { from, answer, retry_after: table.retry_after })
+    let said = Said { status, steps: *steps, age: stage.from, edits };
+    body::record(transfer, said, "").map(drop).map_err(|error| error.to_string())
+}
+
+fn routes(tables: Vec<RouteTable>) -> Result<Vec<ScriptedRoute>, Wrong> {
+    let mut routes: Vec<ScriptedRoute> = Vec::with_capacity(tables.len());
+    for table in tables {
+        let at = table.from_address.span().start;
+        let route = script::route(table).map_err(|(at, reason)| (at, format!("route: {reason}")))?;
+        let address = &route.from_address;
+        if routes.iter().any(|other| other.from_address.eq_ignore_ascii_case(address)) {
+            return Err((at, format!("a route for {address} is there already; leave one of them out")));
+        }
+        routes.push(route);
+    }
+    Ok(routes)
 }
 
 #[cfg(test)]
@@ -222,7 +252,10 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{super::service::Request, *};
+    use super::{
+        super::service::{Method, Request},
+        *,
+    };
     use crate::clock::{Mono, Now};
 
     const HEAD: &str =
@@ -244,6 +277,7 @@ mod tests {
             path: "/v2/status".to_owned(),
             integrator_id: Some("someone".to_owned()),
             query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            ..Request::default()
         }
     }
 
@@ -302,11 +336,108 @@ mod tests {
                 "line 8: transaction 0xab is already on line 2",
             ),
             (HEAD.to_owned(), "line 1: missing field `answers`"),
+            ("[service]\nwallet_limit_s = -1".to_owned(), "line 2: wallet_limit_s must be seconds"),
+            ("[[route]]\nhttp = 404".to_owned(), "line 1: missing field `fromAddress`"),
+            ("[[route]]\nfromAddress = \"0xa\"".to_owned(), "line 2: route: it says nothing; write"),
+            ("[[route]]\nfromAddress = \"0xa\"\nstatus = 3".to_owned(), "line 3: unknown field `status`"),
+            (format!("{ROUTE}{ROUTE}"), "line 5: a route for 0xA is there already"),
+            (
+                edited(r#"set = { "/toChain/moon/age" = "1" }"#),
+                "line 6: transaction 0xab: `/toChain/moon/age`: the record",
+            ),
+            (edited(r#"unset = ["/routeStatus/1"]"#), "line 6: transaction 0xab: `/routeStatus/1`: the record has no"),
         ];
         for (text, start) in cases {
             let error = Scenario::parse(&text).unwrap_err().to_string();
             assert!(error.starts_with(start), "{error}");
         }
+    }
+
+    const ROUTE: &str = "[[route]]\nfromAddress = \"0xA\"\nhttp = 404\n";
+
+    fn edited(change: &str) -> String {
+        format!("{HEAD}answers = [{{ from = 0, status = \"ongoing\", steps = 1, {change} }}]")
+    }
+
+    #[test]
+    fn keys_of_an_answer_that_contradict_each_other_are_refused() {
+        let cases = [
+            (r#"status = "a", http = 404"#, "line 6: transaction 0xab: `status` and `http` exclude"),
+            (r#"status = "a", play = "cut""#, "line 6: transaction 0xab: `status` and `play` exclude"),
+            (r#"status = "a", body = """#, "line 6: transaction 0xab: `body` belongs to `http`"),
+            (r#"http = 404, steps = 1"#, "line 6: transaction 0xab: `steps` belongs to `status`"),
+            (r#"http = 404, unset = ["/id"]"#, "line 6: transaction 0xab: `set` and `unset` belong to `status`"),
+            (r#"http = 404, body = "", play = "cut""#, "line 6: transaction 0xab: `body` and `play` exclude"),
+            (r#"http = 404, play = "silence""#, "line 6: transaction 0xab: `http` says how the answer begins"),
+            (r#"body = """#, "line 6: transaction 0xab: it says nothing"),
+            (r#"play = "dance""#, "line 6: unknown variant `dance`, expected one of `silence`, `drip`"),
+            (
+                r#"http = 429, headers = { Retry-After = "7" }"#,
+                "line 6: transaction 0xab: `headers`: retry-after can't",
+            ),
+            (r#"http = 500, headers = { "a b" = "7" }"#, "line 6: transaction 0xab: `headers`: `a b` is no header's"),
+            (r#"http = 500, headers = { a = "\n" }"#, "line 6: transaction 0xab: the header a holds what no header"),
+            (r#"http = 429, retry_after = "\u0000""#, "line 6: transaction 0xab: the header retry-after holds"),
+            ("status = \"a\",\n set = { \"/id\" = \"x\" }", "line 7: transaction 0xab: `set`: `/id`: `x` is no JSON"),
+            ("status = \"a\",\n\n unset = [\"id\"]", "line 8: transaction 0xab: `unset`: `id` is no JSON pointer"),
+        ];
+        for (keys, start) in cases {
+            let error = Scenario::parse(&format!("{HEAD}answers = [{{ from = 0, {keys} }}]")).unwrap_err().to_string();
+            assert!(error.starts_with(start), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_record_goes_out_as_it_was_changed() {
+        let change = r#"set = { "/toChain" = '{"transactionId":""}', "/toChain/blockNumber" = "\"173\"" },
+            unset = ["/timeSpent", "/fromChain/chainData"], headers = { x-served-by = "sim" }, retry_after = "3""#;
+        let scenario = Scenario::parse(&edited(change)).unwrap();
+        let request = request(&scenario.transfers[0].new.told);
+        let reply = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
+        let body: Value = serde_json::from_str(&reply.body).unwrap();
+        assert_eq!(body["toChain"], serde_json::json!({ "transactionId": "", "blockNumber": "173" }));
+        assert!(body.get("timeSpent").is_none() && body["fromChain"].get("chainData").is_none());
+        assert_eq!((reply.header("x-served-by"), reply.header("retry-after")), (Some("sim"), Some("3")));
+    }
+
+    #[test]
+    fn routes_are_answered_as_the_file_says() {
+        let text = format!("[service]\nwallet_limit_s = 2.5\n{ROUTE}retry_after = \"4\"");
+        let scenario = Scenario::parse(&text).unwrap();
+        assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
+        let wish = |address: &str| Request {
+            method: Method::Post,
+            path: "/v2/route".to_owned(),
+            integrator_id: Some("someone".to_owned()),
+            query: Vec::new(),
+            body: Some(
+                format!(
+                    r#"{{"fromAddress":"{address}","fromChain":"1","fromToken":"0x1","fromAmount":"5000",
+                    "toChain":"10","toToken":"0x2","toAddress":"0xB"}}"#
+                )
+                .into_bytes(),
+            ),
+        };
+        let mut service = scenario.service(DateTime::UNIX_EPOCH);
+        let reply = service.handle(&wish("0xa"), at(0));
+        assert_eq!((reply.status, reply.header("retry-after")), (404, Some("4")));
+        let mut statuses = |seconds: [u64; 3]| seconds.map(|second| service.handle(&wish("0xb"), at(second)).status);
+        assert_eq!(statuses([0, 2, 3]), [200, 429, 200]);
+        let stranger = Request { integrator_id: None, ..wish("0xa") };
+        assert_eq!(service.handle(&stranger, at(9)).status, 401);
+        let broken = Request { body: None, ..wish("0xa") };
+        assert_eq!(service.handle(&broken, at(9)).status, 400);
+        // They count like everything else.
+        let last = (0..20).map(|_| service.handle(&wish("0xa"), at(10)).status).last();
+        assert_eq!((last, service.report().worst_window), (Some(429), 20));
+    }
+
+    #[test]
+    fn the_example_above_is_a_scenario() {
+        let example = include_str!("scenario.rs").lines().map_while(|line| line.strip_prefix("//!"));
+        let example = example.skip_while(|line| *line != " ```toml").skip(1).take_while(|line| *line != " ```");
+        let scenario = Scenario::parse(&example.collect::<Vec<_>>().join("\n")).unwrap();
+        assert_eq!((scenario.transfers.len(), scenario.routes.len()), (1, 1));
     }
 
     /// The rows of an example batch, by hash.

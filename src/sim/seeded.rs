@@ -198,7 +198,7 @@ fn stages(fate: Fate, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<Stag
     let indexed = if chance.percent(40) { unknown + chance.within(2.0, 6.0) } else { unknown };
     let halfway = indexed + (settles - indexed) * chance.within(0.35, 0.6);
     let all = if kind == Kind::Message { 3 } else { 2 };
-    let mut stages = vec![stage(0.0, Answer::Http { status: 404, body: None })];
+    let mut stages = vec![stage(0.0, Answer::http(404))];
     if fate == Fate::StuckUnseen {
         stages.push(stage(indexed, Answer::record("not_found", 0)));
         return stages;

@@ -1,4 +1,4 @@
-//! The simulated service: a request and the time in, a reply out (`service.md` 4.1, 5, 7, 8).
+//! The simulated service: a request and the time in, a reply out (`service.md` 4, 5, 7, 8).
 //!
 //! Pure: it sends nothing, waits for nothing and reads no clock. It must never print an integrator ID, and never answer
 //! what the real service would refuse.
@@ -11,6 +11,8 @@ use super::{
     body::{self, Said},
     chance::Chance,
     plan::{Answer, Transfer},
+    reply::Reply,
+    route::Quotes,
     window::{Rate, Windows},
     world::World,
 };
@@ -21,6 +23,8 @@ use crate::{
 
 /// An ID that starts so is one that the service has withdrawn.
 const REVOKED: &str = "revoked";
+/// The most bytes of a request's body that are read.
+pub const BODY_LIMIT: usize = 64 * 1024;
 
 /// How much the service bears, and how fast it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,23 +33,41 @@ pub struct Limits {
     pub rps: f64,
     /// How long an answer takes; each one takes between half and one and a half times that.
     pub latency: Duration,
+    /// How long a wallet that was given a route with transaction data gets no other one (`service.md` 8).
+    pub wallet_limit: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { rps: 10.0, latency: Duration::from_millis(40) }
+        Self { rps: 10.0, latency: Duration::from_millis(40), wallet_limit: Duration::from_secs(30) }
     }
+}
+
+/// How something was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// `GET`.
+    #[default]
+    Get,
+    /// `POST`.
+    Post,
+    /// Any other; nothing is found by it.
+    Other,
 }
 
 /// What came in.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Request {
+    /// The method.
+    pub method: Method,
     /// The path, without the query.
     pub path: String,
     /// The value of `x-integrator-id`.
     pub integrator_id: Option<String>,
     /// The query, decoded, in order.
     pub query: Vec<(String, String)>,
+    /// The body; `None` if it is larger than [`BODY_LIMIT`] or broke off.
+    pub body: Option<Vec<u8>>,
 }
 
 impl Request {
@@ -58,48 +80,8 @@ impl Request {
 impl fmt::Debug for Request {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let id = if self.integrator_id.is_some() { "with an ID" } else { "without an ID" };
-        write!(out, "Request({}, {id}, {:?})", self.path, self.query)
-    }
-}
-
-/// What goes out.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// The HTTP status.
-    pub status: u16,
-    /// Headers, by names in lower case.
-    pub headers: Vec<(&'static str, String)>,
-    /// The body.
-    pub body: String,
-    /// How long after the request's arrival it is to be sent.
-    pub delay: Duration,
-}
-
-impl Reply {
-    fn new(status: u16, body: String) -> Self {
-        let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
-        Self { status, headers: vec![("content-type", kind.to_owned())], body, delay: Duration::ZERO }
-    }
-
-    fn refusal(status: u16, message: &str) -> Self {
-        Self::new(status, body::error(status, message))
-    }
-
-    fn with_retry_after(mut self, text: Option<String>) -> Self {
-        self.headers.extend(text.map(|text| ("retry-after", text)));
-        self
-    }
-
-    /// The value of a header.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
-    }
-}
-
-// The body of a record holds the integrator ID.
-impl fmt::Debug for Reply {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Reply({}, {:?}, {} bytes, {:?})", self.status, self.headers, self.body.len(), self.delay)
+        let bytes = self.body.as_ref().map_or(0, Vec::len);
+        write!(out, "Request({:?} {}, {id}, {:?}, {bytes} bytes)", self.method, self.path, self.query)
     }
 }
 
@@ -134,6 +116,7 @@ pub struct Service {
     world: World,
     latency: Duration,
     windows: Windows,
+    quotes: Quotes,
     chance: Chance,
     origin: Option<DateTime<Utc>>,
     report: Report,
@@ -145,6 +128,7 @@ impl Service {
         Self {
             latency: limits.latency,
             windows: Windows::new(Rate::per_second(limits.rps)),
+            quotes: Quotes::new(limits.wallet_limit),
             chance: Chance::seeded(world.seed()),
             origin: world.origin(),
             report: Report::default(),
@@ -182,17 +166,27 @@ impl Service {
             return Err(Reply::refusal(401, "integrator ID is invalid"));
         }
         if over {
-            return Err(Reply::refusal(429, "Too many requests").with_retry_after(Some("1".to_owned())));
+            return Err(Reply::refusal(429, "Too many requests").with_headers(&[("retry-after".into(), "1".into())]));
         }
-        if request.path != "/v2/status" {
-            return Err(Reply::refusal(404, "Resource not found"));
+        match (request.method, request.path.as_str()) {
+            (Method::Get, "/v2/status") => self.status(request, &id, now.wall),
+            (Method::Post, "/v2/route") => {
+                let large =
+                    || Reply::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"));
+                let body = request.body.as_deref().ok_or_else(large)?;
+                self.quotes.answer(body, &self.world, now.mono)
+            }
+            _ => Err(Reply::refusal(404, "Resource not found")),
         }
+    }
+
+    fn status(&mut self, request: &Request, id: &IntegratorId, now: DateTime<Utc>) -> Result<Reply, Reply> {
         let hash = required(request)?;
         let unknown = || Reply::refusal(404, "Transaction not found");
         let transfer = self.world.find(hash).ok_or_else(unknown)?;
         agrees(request, transfer)?;
-        let since = now.wall - *self.origin.get_or_insert(now.wall);
-        Ok(said(transfer, since, &id))
+        let since = now - *self.origin.get_or_insert(now);
+        Ok(said(transfer, since, id))
     }
 
     fn count(&mut self, id: &IntegratorId, now: Now) -> bool {
@@ -235,17 +229,21 @@ fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
 }
 
 fn said(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> Reply {
-    let usual = |status| body::error(status, body::usual_message(transfer.kind, status));
+    let usual = |status| body::usual_message(transfer.kind, status);
     let Some((stage, age)) = transfer.stage(since) else {
-        return Reply::new(404, usual(404));
+        return Reply::refusal(404, usual(404));
     };
     let reply = match &stage.answer {
-        Answer::Record { status, steps } => {
-            Reply::new(200, body::record(transfer, Said { status, steps: *steps, age }, id.expose()))
+        Answer::Record { status, steps, edits } => {
+            match body::record(transfer, Said { status, steps: *steps, age, edits }, id.expose()) {
+                Ok(record) => Reply::new(200, record),
+                // A scenario file with such edits is refused when it is read.
+                Err(error) => Reply::refusal(500, &error.to_string()),
+            }
         }
-        Answer::Http { status, body } => Reply::new(*status, body.clone().unwrap_or_else(|| usual(*status))),
+        Answer::Http { status, content } => Reply::scripted(*status, content, usual(*status)),
     };
-    reply.with_retry_after(stage.retry_after.clone())
+    reply.with_headers(&stage.headers)
 }
 
 #[cfg(test)]
@@ -276,6 +274,7 @@ mod tests {
             path: "/v2/status".to_owned(),
             integrator_id: Some("canary-integrator-7f3a".to_owned()),
             query: query.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            ..Request::default()
         }
     }
 
@@ -322,7 +321,14 @@ mod tests {
         assert_eq!(told(2, "14").1, "BAD_REQUEST");
         assert_eq!(told(3, "another").0, 400);
         assert_eq!((told(0, "0xdead").0, told(0, "0xdead").1.as_str()), (404, "NOT_FOUND"));
+    }
+
+    #[test]
+    fn a_path_has_one_method() {
         assert_eq!(answer(|request| "/v2/route".clone_into(&mut request.path)).0, 404);
+        assert_eq!(answer(|request| "/v2/moon".clone_into(&mut request.path)).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = Method::Post).2, "Resource not found");
+        assert_eq!(answer(|request| request.method = Method::Other).2, "Resource not found");
     }
 
     #[test]
@@ -355,7 +361,7 @@ mod tests {
     #[test]
     fn no_debug_print_shows_an_id() {
         let mut service = service(10.0);
-        let request = request(&service);
+        let request = Request { body: Some(b"canary".to_vec()), ..request(&service) };
         let reply = service.handle(&request, at(0));
         assert!(reply.body.contains("canary"));
         let printed = format!("{request:?} {reply:?} {:?} {}", service.report(), service.report());

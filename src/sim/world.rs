@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use super::{plan::Transfer, seeded};
+use super::{
+    plan::{ScriptedRoute, Transfer},
+    seeded,
+};
 use crate::domain::{ids::TxHash, transaction::NewTransaction};
 
 /// When the world's second 0 is.
@@ -29,6 +32,7 @@ pub struct World {
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
     by_key: BTreeMap<String, usize>,
+    routes: Vec<ScriptedRoute>,
 }
 
 impl World {
@@ -42,7 +46,12 @@ impl World {
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
         let key = |(index, transfer): (usize, &Transfer)| (transfer.new.told.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
-        Self { seed: 0, start, counts_from, transfers, by_key }
+        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
+    }
+
+    /// The same world with these answers to requests for routes.
+    pub fn with_routes(self, routes: Vec<ScriptedRoute>) -> Self {
+        Self { routes, ..self }
     }
 
     /// What the world's dice were thrown with; 0 for a scripted one.
@@ -63,6 +72,11 @@ impl World {
     /// The transfer with this hash.
     pub fn find(&self, hash: &str) -> Option<&Transfer> {
         self.by_key.get(&TxHash::new(hash).key()).and_then(|index| self.transfers.get(*index))
+    }
+
+    /// What a request for a route gets that comes from this address; `None` if nothing is scripted for it.
+    pub fn route(&self, from_address: &str) -> Option<&ScriptedRoute> {
+        self.routes.iter().find(|route| route.from_address.eq_ignore_ascii_case(from_address))
     }
 }
 

@@ -1,0 +1,361 @@
+//! The simulated `POST /v2/route` (`service.md` 4.2, 7.2, 7.3, 8).
+//!
+//! Pure: a body and the time in, a reply out. It must never hold a wallet back for a request that asks for a price only,
+//! nor for one that got no route.
+
+use std::{collections::HashMap, time::Duration};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    body,
+    chance::Chance,
+    plan::{Kind, ScriptedRoute},
+    reply::Reply,
+    world::World,
+};
+use crate::{
+    clock::Mono,
+    domain::{chains, ids::ChainId},
+};
+
+/// The smallest amount that has a route; the real limits are not documented.
+const LEAST: u128 = 1_000;
+/// The largest amount that has a route.
+const MOST: u128 = 1_000_000_000_000_000_000_000_000_000_000;
+/// A token whose address has one of these in it is not on the whitelist.
+const UNSUPPORTED: [&str; 2] = ["dead", "unsupported"];
+/// More held wallets than this, and those whose time is over are forgotten.
+const KEPT_WALLETS: usize = 1_024;
+
+/// Answers requests for routes, and knows which wallets must wait.
+pub(super) struct Quotes {
+    window: Duration,
+    given: HashMap<String, Mono>,
+}
+
+/// A request that can be understood.
+struct Wish<'a> {
+    from_address: &'a str,
+    from_chain: ChainId,
+    from_token: &'a str,
+    from_amount: &'a str,
+    to_chain: ChainId,
+    to_token: &'a str,
+    to_address: &'a str,
+    quote_only: bool,
+}
+
+impl Quotes {
+    /// Nobody waits yet; whoever gets transaction data waits for `window` before the next.
+    pub fn new(window: Duration) -> Self {
+        Self { window, given: HashMap::new() }
+    }
+
+    /// The reply to a request with this body at `now`.
+    pub fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<Reply, Reply> {
+        let fields: Map<String, Value> =
+            serde_json::from_slice(body).map_err(|_| Reply::refusal(400, "the body is not a JSON object"))?;
+        let address = fields.get("fromAddress").and_then(Value::as_str);
+        if let Some(script) = address.and_then(|address| world.route(address)) {
+            return Ok(scripted(script));
+        }
+        let wish = Wish::read(&fields)?;
+        let amount = wish.check()?;
+        if !wish.quote_only {
+            self.hold(wish.from_address, now)?;
+        }
+        Ok(Reply::new(200, wish.route(amount).to_string()))
+    }
+
+    /// Lets a wallet through and holds it back from now on, or says how long it has still to wait.
+    fn hold(&mut self, address: &str, now: Mono) -> Result<(), Reply> {
+        let window = self.window;
+        let wallet = address.to_lowercase();
+        let left = self.given.get(&wallet).map(|given| window.saturating_sub(now.since(*given)));
+        if let Some(left) = left.filter(|left| !left.is_zero()) {
+            let seconds = left.as_secs_f64().ceil();
+            let said = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
+            // The HTTP status of this body is not documented.
+            return Err(Reply::new(429, said.to_string()));
+        }
+        if self.given.len() >= KEPT_WALLETS {
+            self.given.retain(|_, given| now.since(*given) < window);
+        }
+        self.given.insert(wallet, now);
+        Ok(())
+    }
+}
+
+/// The answer that a scenario has for an address.
+fn scripted(script: &ScriptedRoute) -> Reply {
+    let usual = match script.status {
+        404 => "No route found",
+        status => body::usual_message(Kind::Intents, status),
+    };
+    Reply::scripted(script.status, &script.content, usual).with_headers(&script.headers)
+}
+
+fn refused<T>(message: &str) -> Result<T, Reply> {
+    Err(Reply::refusal(400, message))
+}
+
+fn violates<T>(message: &str) -> Result<T, Reply> {
+    Err(Reply::new(400, body::schema_violation(message)))
+}
+
+impl<'a> Wish<'a> {
+    fn read(fields: &'a Map<String, Value>) -> Result<Self, Reply> {
+        const REQUIRED: [&str; 7] =
+            ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
+        let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
+        let missing: Vec<_> = REQUIRED.into_iter().filter(is_missing).collect();
+        if !missing.is_empty() {
+            return refused(&format!("missing required parameters: {}", missing.join(", ")));
+        }
+        let text = |name: &str| match fields.get(name) {
+            Some(Value::String(text)) => Ok(text.as_str()),
+            _ => violates(&format!("{name} must be a string")),
+        };
+        let quote_only = match fields.get("quoteOnly") {
+            None => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => return violates("quoteOnly must be a boolean"),
+        };
+        Ok(Self {
+            from_address: text("fromAddress")?,
+            from_chain: chain("fromChain", text("fromChain")?)?,
+            from_token: text("fromToken")?,
+            from_amount: text("fromAmount")?,
+            to_chain: chain("toChain", text("toChain")?)?,
+            to_token: text("toToken")?,
+            to_address: text("toAddress")?,
+            quote_only,
+        })
+    }
+
+    /// The amount, if there is a route for it.
+    fn check(&self) -> Result<u128, Reply> {
+        for (side, chain, token) in
+            [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
+        {
+            let address = token.to_lowercase();
+            if UNSUPPORTED.iter().any(|part| address.contains(part)) {
+                return refused(&format!("Unsupported token: {token} on {side} chain {chain}"));
+            }
+        }
+        if !self.from_amount.bytes().all(|byte| byte.is_ascii_digit()) {
+            return violates("fromAmount must be an integer in the token's smallest unit, as a string");
+        }
+        if self.from_chain == self.to_chain && self.from_token.eq_ignore_ascii_case(self.to_token) {
+            return refused("No route found");
+        }
+        // Digits that don't fit into the number are more than the most.
+        match self.from_amount.parse::<u128>().unwrap_or(u128::MAX) {
+            ..LEAST => refused("Amount too low"),
+            amount @ LEAST..=MOST => Ok(amount),
+            _ => refused("Amount too high"),
+        }
+    }
+
+    /// The answer: the same for the same wish.
+    fn route(&self, amount: u128) -> Value {
+        let params = self.params();
+        let mut chance = Chance::of(&params.to_string());
+        let quote_id = chance.token();
+        let same_chain = self.from_chain == self.to_chain;
+        let seconds = if same_chain { chance.whole(10, 30) } else { chance.whole(20, 900) };
+        let out = amount / 1_000 * u128::from(chance.whole(970, 998));
+        let mut route = json!({
+            "quoteId": quote_id,
+            "estimatedRouteDuration": seconds,
+            "estimate": {
+                "fromAmount": self.from_amount,
+                "toAmount": out.to_string(),
+                "toAmountMin": (out / 1_000 * 995).to_string(),
+                "aggregatePriceImpact": "0.05",
+                "feeCosts": [],
+                "gasCosts": [{ "type": "executeCall", "amount": chance.whole(10_000_000, 90_000_000).to_string() }],
+            },
+            "params": params,
+        });
+        if let Some(fields) = route.as_object_mut().filter(|_| !self.quote_only) {
+            fields.insert("transactionRequest".to_owned(), self.transaction(&mut chance));
+        }
+        json!({ "route": route })
+    }
+
+    fn params(&self) -> Value {
+        json!({
+            "fromAddress": self.from_address,
+            "fromChain": self.from_chain,
+            "fromToken": self.from_token,
+            "fromAmount": self.from_amount,
+            "toChain": self.to_chain,
+            "toToken": self.to_token,
+            "toAddress": self.to_address,
+            "quoteOnly": self.quote_only,
+        })
+    }
+
+    /// Call data that nobody can use.
+    fn transaction(&self, chance: &mut Chance) -> Value {
+        json!({
+            "target": chance.address(&self.from_chain),
+            "data": format!("0x{}", chance.token()),
+            "value": "0",
+            "gasLimit": chance.whole(150_000, 900_000).to_string(),
+        })
+    }
+}
+
+fn chain(name: &str, text: &str) -> Result<ChainId, Reply> {
+    let chain = ChainId::new(text);
+    match chains::find(&chain) {
+        Some(_) => Ok(chain),
+        None => violates(&format!("{name}: unsupported chain ID {text}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::{
+        super::{
+            plan::{Content, Play},
+            reply::Delivery,
+            world::CountsFrom,
+        },
+        *,
+    };
+
+    fn at(seconds: u64) -> Mono {
+        Mono(Duration::from_secs(seconds))
+    }
+
+    fn world() -> World {
+        World::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start)
+    }
+
+    fn quotes() -> Quotes {
+        Quotes::new(Duration::from_secs(30))
+    }
+
+    fn wish() -> Value {
+        json!({
+            "fromAddress": "0xA11CE", "fromChain": "42161", "fromToken": "0x01", "fromAmount": "1000000",
+            "toChain": "8453", "toToken": "0x02", "toAddress": "0xB0B",
+        })
+    }
+
+    fn with(name: &str, value: Value) -> Value {
+        let mut wish = wish();
+        wish[name] = value;
+        wish
+    }
+
+    fn ask(quotes: &mut Quotes, wish: &Value, now: Mono) -> (u16, Value) {
+        let reply = quotes.answer(wish.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
+        (reply.status, serde_json::from_str(&reply.body).unwrap())
+    }
+
+    #[test]
+    fn a_route_has_a_quote_an_estimate_and_call_data_unless_only_the_price_is_wanted() {
+        let (status, body) = ask(&mut quotes(), &wish(), at(0));
+        let route = &body["route"];
+        assert_eq!(status, 200);
+        let quote_id = route["quoteId"].as_str().unwrap();
+        assert!(quote_id.len() == 32 && quote_id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{quote_id}");
+        assert!(route["estimatedRouteDuration"].as_u64().is_some_and(|seconds| (20..=900).contains(&seconds)));
+        assert_eq!((&route["params"]["toChain"], &route["params"]["quoteOnly"]), (&json!("8453"), &json!(false)));
+        assert!(route["transactionRequest"]["data"].is_string());
+        let amount = |name: &str| route["estimate"][name].as_str().unwrap().parse::<u128>().unwrap();
+        assert!(amount("fromAmount") > amount("toAmount") && amount("toAmount") > amount("toAmountMin"));
+        assert_eq!(ask(&mut quotes(), &wish(), at(7)).1, body);
+
+        let (status, price) = ask(&mut quotes(), &with("quoteOnly", json!(true)), at(0));
+        assert_eq!((status, price["route"].get("transactionRequest")), (200, None));
+        assert_ne!(price["route"]["quoteId"], route["quoteId"]);
+    }
+
+    #[test]
+    fn a_wallet_waits_for_its_next_route_and_nobody_else_does() {
+        let mut quotes = quotes();
+        assert_eq!(ask(&mut quotes, &wish(), at(100)).0, 200);
+        let again = with("fromAmount", json!("2000000"));
+        let said = json!({ "error": "Too many quote requests for this address", "retryAfter": 30 });
+        assert_eq!(ask(&mut quotes, &again, at(100)), (429, said));
+        // Whoever is refused doesn't wait longer for it, and an address has no case.
+        let (status, body) = ask(&mut quotes, &with("fromAddress", json!("0xa11ce")), at(129));
+        assert_eq!((status, &body["retryAfter"]), (429, &json!(1)));
+        assert_eq!(ask(&mut quotes, &with("quoteOnly", json!(true)), at(129)).0, 200);
+        assert_eq!(ask(&mut quotes, &with("fromAddress", json!("0xCAB")), at(129)).0, 200);
+        assert_eq!(ask(&mut quotes, &again, at(130)).0, 200);
+        assert_eq!(ask(&mut quotes, &again, at(131)).0, 429);
+    }
+
+    #[test]
+    fn what_gets_no_route_holds_no_wallet_and_what_is_held_is_bounded() {
+        let mut quotes = quotes();
+        assert_eq!(ask(&mut quotes, &with("fromAmount", json!("1")), at(0)).0, 400);
+        assert_eq!(ask(&mut quotes, &with("quoteOnly", json!(true)), at(0)).0, 200);
+        assert!(quotes.given.is_empty());
+        for number in 0..5_000 {
+            assert_eq!(ask(&mut quotes, &with("fromAddress", json!(format!("0x{number}"))), at(number * 30)).0, 200);
+        }
+        assert!(quotes.given.len() <= KEPT_WALLETS);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let mut without = wish();
+        without.as_object_mut().unwrap().retain(|name, _| name != "toToken" && name != "toAddress");
+        let same = json!({ "toChain": "42161", "toToken": "0x01" });
+        let mut nowhere = wish();
+        nowhere.as_object_mut().unwrap().extend(same.as_object().unwrap().clone());
+        let (bad, schema) = ("BAD_REQUEST", "SCHEMA_VALIDATION_ERROR");
+        let digits = |count| json!(format!("1{}", "0".repeat(count)));
+        let table = [
+            (without, bad, "missing required parameters: toToken, toAddress"),
+            (with("toAddress", json!("")), bad, "missing required parameters: toAddress"),
+            (with("fromChain", json!(42161)), schema, "fromChain must be a string"),
+            (with("quoteOnly", json!("no")), schema, "quoteOnly must be a boolean"),
+            (with("toChain", json!("999999")), schema, "toChain: unsupported chain ID 999999"),
+            (with("toToken", json!("0xDeAd")), bad, "Unsupported token: 0xDeAd on destination chain 8453"),
+            (with("fromToken", json!("unsupported")), bad, "Unsupported token: unsupported on source chain 42161"),
+            (with("fromAmount", json!("1.5")), schema, "fromAmount must be an integer in the token's smallest unit, "),
+            (with("fromAmount", json!("-1")), schema, "fromAmount must be an integer in the token's smallest unit, "),
+            (with("fromAmount", json!("999")), bad, "Amount too low"),
+            (with("fromAmount", digits(31)), bad, "Amount too high"),
+            (with("fromAmount", digits(99)), bad, "Amount too high"),
+            (nowhere, bad, "No route found"),
+            (json!([]), bad, "the body is not a JSON object"),
+        ];
+        for (wish, kind, message) in table {
+            let (status, body) = ask(&mut quotes(), &wish, at(0));
+            assert_eq!((status, &body["type"]), (400, &json!(kind)), "{body}");
+            assert!(body["message"].as_str().unwrap().starts_with(message), "{body}");
+        }
+        for amount in [json!("1000"), digits(30)] {
+            assert_eq!(ask(&mut quotes(), &with("fromAmount", amount), at(0)).0, 200);
+        }
+        assert_eq!(quotes().answer(b"{", &world(), at(0)).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn an_address_may_be_scripted() {
+        let script = |status, content| {
+            let headers = vec![("retry-after".to_owned(), "7".to_owned())];
+            world().with_routes(vec![ScriptedRoute { from_address: "0xa11ce".into(), status, content, headers }])
+        };
+        let ask = |world: &World, body: &str| quotes().answer(body.as_bytes(), world, at(0)).unwrap();
+        let odd = script(200, Content::Text("{\"quoteId\":\"top\"}".into()));
+        let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
+        assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
+        assert!(ask(&script(404, Content::Usual), &wish().to_string()).body.contains("No route found"));
+        let played = ask(&script(200, Content::Play(Play::Drip)), &wish().to_string());
+        assert_eq!(played.delivery, Delivery::Play(Play::Drip));
+        assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
+    }
+}
