@@ -18,3 +18,6 @@ pub mod server;
 pub mod service;
 mod window;
 pub mod world;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! The scenarios of faults that are shipped: that they can be played, and that they hold what they promise.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta};
+use serde_json::{Value, json};
+
+use super::{
+    plan::{Answer, Content, Play, Transfer},
+    reply::{Delivery, Reply},
+    scenario::Scenario,
+    service::{Limits, Method, Request, Service},
+    world::World,
+};
+use crate::{
+    clock::{Mono, Now},
+    domain::transaction::Told,
+};
+
+const FAULTS: &str = include_str!("../../assets/scenarios/faults.toml");
+const REFUSALS: &str = include_str!("../../assets/scenarios/refusals.toml");
+
+fn at(from: Duration) -> Now {
+    Now { mono: Mono(from), wall: DateTime::UNIX_EPOCH + TimeDelta::from_std(from).unwrap() }
+}
+
+fn world(text: &str) -> World {
+    Scenario::parse(text).unwrap().world(DateTime::UNIX_EPOCH)
+}
+
+/// A service that has counted its second 0 already and is never tired.
+fn service(text: &str) -> Service {
+    let mut service = Service::new(world(text), Limits { rps: 1e6, ..Limits::default() });
+    let first = service.world().transfers().remove(0).told;
+    service.handle(&asked(&first), at(Duration::ZERO));
+    service
+}
+
+fn asked(told: &Told) -> Request {
+    let query = [
+        ("transactionId", told.transaction_id.as_str()),
+        ("fromChainId", told.from_chain.as_str()),
+        ("toChainId", told.to_chain.as_str()),
+        ("quoteId", &told.quote_id),
+    ];
+    Request {
+        path: "/v2/status".to_owned(),
+        integrator_id: Some("someone".to_owned()),
+        query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+        ..Request::default()
+    }
+}
+
+fn transfers(world: &World) -> Vec<Transfer> {
+    let known = |told: &Told| world.find(told.transaction_id.as_str()).unwrap().clone();
+    world.transfers().iter().map(|new| known(&new.told)).collect()
+}
+
+/// What each answer of each transfer comes to, by ticket.
+fn replies(text: &str) -> Vec<(String, Answer, Reply)> {
+    let mut service = service(text);
+    let mut replies = Vec::new();
+    for transfer in transfers(&world(text)) {
+        for stage in &transfer.stages {
+            let reply = service.handle(&asked(&transfer.new.told), at(stage.from));
+            replies.push((transfer.new.told.ticket.clone().unwrap(), stage.answer.clone(), reply));
+        }
+    }
+    replies
+}
+
+/// The number of the case that a ticket names: `case-07-stub`.
+fn case(ticket: &str) -> u32 {
+    let mut parts = ticket.splitn(3, '-');
+    assert_eq!(parts.next(), Some("case"), "{ticket}");
+    let number = parts.next().unwrap().parse().unwrap();
+    assert!(parts.next().is_some_and(|name| !name.is_empty()), "{ticket}");
+    number
+}
+
+#[test]
+fn the_faults_agree_with_their_batch() {
+    let mut reader = csv::Reader::from_reader(include_str!("../../assets/faults.csv").as_bytes());
+    let header = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,ticket,labels";
+    assert_eq!(reader.headers().unwrap(), header.split(',').collect::<Vec<_>>());
+    let rows: BTreeSet<Vec<String>> =
+        reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+    let expected = |told: Told| {
+        let estimate = told.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
+        let ticket = told.ticket.unwrap();
+        let labels = format!("faults;case-{:02}", case(&ticket));
+        let (from, to) = (told.from_chain.to_string(), told.to_chain.to_string());
+        let request_id = told.request_id.unwrap_or_default();
+        vec![told.transaction_id.to_string(), from, to, told.quote_id, request_id, estimate, ticket, labels]
+    };
+    let new = world(FAULTS).transfers();
+    let tickets: BTreeSet<_> = new.iter().map(|new| new.told.ticket.clone()).collect();
+    assert_eq!(tickets.len(), new.len());
+    assert_eq!(rows, new.into_iter().map(|new| expected(new.told)).collect());
+}
+
+#[test]
+fn each_case_that_a_status_can_show_has_its_transfers() {
+    let mut counts = BTreeMap::new();
+    let tickets = [FAULTS, REFUSALS].map(world).map(|world| world.transfers()).concat();
+    for ticket in tickets.iter().map(|new| new.told.ticket.as_deref().unwrap()) {
+        *counts.entry(case(ticket)).or_insert(0) += 1;
+    }
+    // (18) is about routes, (24), (25) and (27) end before a request, (30) takes many.
+    let shown = (1..=29).filter(|case| ![18, 24, 25, 27].contains(case));
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), shown.chain([31, 48, 54]).collect::<Vec<_>>());
+    assert!(counts[&3] >= 8 && counts[&4] >= 5 && counts[&9] >= 6 && counts[&12] >= 12, "{counts:?}");
+}
+
+#[test]
+fn every_comment_names_the_case_of_the_ticket_below() {
+    for text in [FAULTS, REFUSALS] {
+        let named = text.lines().filter_map(|line| line.strip_prefix("# case (")?.split(')').next());
+        let cases: Vec<u32> = named.map(|number| number.parse().unwrap()).collect();
+        let tickets = world(text).transfers();
+        let of_tickets: Vec<_> = tickets.iter().map(|new| case(new.told.ticket.as_deref().unwrap())).collect();
+        assert_eq!(cases[..of_tickets.len()], of_tickets);
+    }
+}
+
+#[test]
+fn every_fault_is_answered_as_it_is_written() {
+    for (ticket, answer, reply) in replies(FAULTS) {
+        match answer {
+            Answer::Record { .. } => {
+                assert_eq!(reply.status, 200, "{ticket}");
+                assert!(serde_json::from_str::<Value>(&reply.body).unwrap().is_object(), "{ticket}");
+            }
+            Answer::Http { status, content } => {
+                assert!(![401, 429].contains(&status), "{ticket} would hold up all the others");
+                assert_eq!(reply.status, status, "{ticket}");
+                match content {
+                    Content::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
+                    Content::Play(Play::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
+                    Content::Play(play) => assert_eq!(reply.delivery, Delivery::Play(play), "{ticket}"),
+                    Content::Usual => assert!(reply.body.contains("message"), "{ticket}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_play_is_in_the_faults() {
+    use Play::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
+    let replies = replies(FAULTS);
+    for play in [Silence, Drip, Endless, Bomb, Cut, HangUp, Deep, Binary] {
+        let is_it =
+            |answer: &Answer| matches!(answer, Answer::Http { content: Content::Play(other), .. } if *other == play);
+        assert!(replies.iter().any(|(_, answer, _)| is_it(answer)), "{play:?}");
+    }
+}
+
+/// A few, so that a change of the notation doesn't leave the records as they were.
+#[test]
+fn records_are_as_odd_as_their_comments_say() {
+    let last: BTreeMap<String, Reply> = replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
+    let body = |ticket: &str| -> Value { serde_json::from_str(&last[ticket].body).unwrap() };
+    assert!(body("case-03-missing").get("routerTransactionStatus").is_none());
+    assert_eq!(body("case-04-block-text")["fromChain"]["blockNumber"], "173870219");
+    assert_eq!(body("case-05-bare"), json!({ "routerTransactionStatus": "ongoing" }));
+    assert!(body("case-06-chain-ids")["routeStatus"][0]["chainId"].is_u64());
+    assert!(body("case-06-chain-ids")["routeStatus"][2]["chainId"].is_string());
+    assert_eq!(body("case-07-null")["toChain"], Value::Null);
+    assert_eq!(body("case-07-stub")["toChain"].get("chainData"), None);
+    assert!(body("case-08-id-suffix")["id"].as_str().unwrap().ends_with("_30_100"));
+    assert!(body("case-48-escapes")["status"].as_str().unwrap().starts_with("\u{1b}]52;"));
+    let redirect = &last["case-23-redirect"];
+    assert_eq!((redirect.status, redirect.header("location")), (302, Some("http://127.0.0.1:1/v2/status")));
+    assert_eq!(last["case-29-503-seconds"].header("retry-after"), Some("7"));
+}
+
+#[test]
+fn every_scripted_route_is_answered() {
+    let mut service = service(FAULTS);
+    let addresses: Vec<_> = FAULTS.lines().filter_map(|line| line.strip_prefix("fromAddress = ")).collect();
+    assert!(addresses.len() >= 16, "{addresses:?}");
+    for address in addresses {
+        let request = Request {
+            method: Method::Post,
+            path: "/v2/route".to_owned(),
+            integrator_id: Some("someone".to_owned()),
+            body: Some(format!("{{\"fromAddress\":{address}}}").into_bytes()),
+            ..Request::default()
+        };
+        let reply = service.handle(&request, at(Duration::ZERO));
+        assert!(!reply.body.contains("missing required parameters"), "{address}");
+    }
+}
+
+#[test]
+fn refusals_come_one_after_another_and_pass() {
+    let mut spans = Vec::new();
+    let mut statuses = BTreeSet::new();
+    for transfer in transfers(&world(REFUSALS)) {
+        let refused = |answer: &Answer| matches!(answer, Answer::Http { status: 401 | 429, .. });
+        let of = |stage: &super::plan::Stage| match stage.answer {
+            Answer::Http { status, .. } => Some(status),
+            Answer::Record { .. } => None,
+        };
+        statuses.extend(transfer.stages.iter().filter_map(of));
+        let first = transfer.stages.iter().find(|stage| refused(&stage.answer)).unwrap().from;
+        let last = transfer.stages.last().unwrap();
+        assert!(!refused(&last.answer) && !refused(&transfer.stages[0].answer));
+        spans.push((first, last.from));
+    }
+    assert!(spans.windows(2).all(|pair| pair[0].1 < pair[1].0), "{spans:?}");
+    assert_eq!(statuses, BTreeSet::from([401, 429]));
+    assert!(replies(REFUSALS).iter().any(|(_, _, reply)| reply.header("retry-after") == Some("1e12")));
+}
