@@ -62,7 +62,7 @@ pub(super) fn refusal(reply: &Reply<'_>, wall: DateTime<Utc>) -> Failure {
         400 => Failure::Rejected(said_or("it gave no reason")),
         401 => Failure::Unauthorized(said_or("it gave no reason")),
         429 => Failure::Throttled { retry_after: rest(reply, wall) },
-        status @ 300..=399 => Failure::Server { status, message: "the service redirects; not followed".into() },
+        status @ 300..=399 => Failure::Server { status, message: "it redirects, which is not followed".into() },
         status => Failure::Server { status, message: said_or("no message") },
     }
 }
@@ -185,7 +185,7 @@ mod tests {
                 "the service answered HTTP 502: an HTML page, `Bad Gateway`",
             ),
             (503, "", "the service answered HTTP 503: no message"),
-            (302, "<html>", "the service answered HTTP 302: the service redirects; not followed"),
+            (302, "<html>", "the service answered HTTP 302: it redirects, which is not followed; check the base URL"),
             (204, "", "the service answered HTTP 204: no message"),
         ];
         check(&table);

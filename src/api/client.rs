@@ -354,7 +354,10 @@ mod tests {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let head = format!("302 Found\r\nlocation: http://{}/", elsewhere.local_addr().unwrap());
         let (observation, _) = ask(reply(&head, ""), &told(1)).await;
-        assert_eq!(failure(&observation), "the service answered HTTP 302: the service redirects; not followed");
+        assert_eq!(
+            failure(&observation),
+            "the service answered HTTP 302: it redirects, which is not followed; check the base URL"
+        );
         let knock = tokio::time::timeout(Duration::from_millis(20), elsewhere.accept()).await;
         assert!(knock.is_err(), "the redirect was followed");
     }

@@ -81,15 +81,18 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
     let to = reader.object(&top, "toChain").map(Scope::with_usual_gaps);
     let mut other = reader.others(&top, &TOP);
     other.extend(from.iter().chain(&to).flat_map(|side| reader.others(side, &SIDE)).collect::<Vec<_>>());
+    let from = from.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default();
+    let to = to.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default();
+    other.extend(chains.iter().flat_map(|chain| chain.other.clone()));
     let record = StatusRecord {
-        id: top.get("id").map(compact).filter(|id| !id.is_empty()),
+        id: top.get("id").filter(|id| !id.is_null()).map(compact).filter(|id| !id.is_empty()),
         status: RouterStatus::from(status),
         bridge_status: reader.text(&top, "status"),
         gas_status: reader.text(&top, "gasStatus"),
         is_gmp: reader.flag(&top, "isGMPTransaction"),
         bridge_url: reader.url(&top, "bridgeTransactionUrl"),
-        from: from.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default(),
-        to: to.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default(),
+        from,
+        to,
         steps: steps(&mut reader, &top, &mut other),
         time_spent: times(&mut reader, &top),
         error: top.get("error").and_then(message::of_value),
@@ -329,7 +332,7 @@ mod tests {
         );
         let unknown = "toChain.chainData.estimatedExpressRouteDuration".to_owned();
         assert_eq!(chain.other, [(unknown, "20".to_owned())].into());
-        assert_eq!(record.other, BTreeMap::new());
+        assert_eq!(record.other, chain.other);
         let stub = json!({"toChain": {"chainData": {"id": "", "chainName": "Nowhere"}}});
         assert_eq!(super::record(stub.as_object().unwrap()).chains, []);
     }

@@ -34,7 +34,7 @@ pub fn of_value(value: &Value) -> Option<String> {
         Value::Array(entries) if entries.is_empty() => None,
         Value::Array(_) => plain(value).or_else(|| compact(value)),
         Value::Null | Value::Bool(false) => None,
-        other => plain(other),
+        other => plain(other).or_else(|| compact(other)),
     };
     said.and_then(|said| text::clean_or_none(&said))
 }
@@ -149,6 +149,7 @@ mod tests {
             (json!([]), None),
             (json!(""), None),
             (json!(false), None),
+            (json!(true), Some("true")),
             (json!("out of gas"), Some("out of gas")),
             (
                 json!([{"path": "toChain", "message": "bad"}, {"path": "", "message": "worse"}]),

@@ -221,7 +221,11 @@ mod tests {
                 r#"{"message":"x-integrator-id header is missing","type":"UNAUTHORIZED"}"#,
                 "the service refused the integrator ID: x-integrator-id header is missing",
             ),
-            (404, "<html><title>Gone</title>", "the service answered HTTP 404: an HTML page, `Gone`"),
+            (
+                404,
+                "<html><title>Gone</title>",
+                "the service answered HTTP 404: an HTML page, `Gone`; check the base URL",
+            ),
             (
                 500,
                 r#"{"message":"oops","statusCode":500,"type":"INTERNAL_ERROR"}"#,

@@ -370,7 +370,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, profiles"
+                known here: db, default_profile, color, ascii, answer, profiles"
                     .into(),
             ),
             (

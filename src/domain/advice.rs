@@ -25,6 +25,8 @@ pub const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
 pub enum Situation {
     /// No answer yet.
     Unasked,
+    /// No answer yet, and what was tried has failed.
+    Unanswered,
     /// Ongoing before the deadline.
     Waiting,
     /// Ongoing past the deadline, and no answer since.
@@ -97,12 +99,18 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         (None, _) => {}
     }
     match &tx.learned.status {
+        None if learned_nothing(tx) => Situation::Unanswered,
         None => Situation::Unasked,
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if tx.age(now) < NOT_FOUND_LONG => Situation::Indexing,
         Some(_) if now >= tx.deadline().at => Situation::Unconfirmed,
         Some(_) => Situation::Waiting,
     }
+}
+
+/// Whether requests went out and brought nothing of the transaction.
+fn learned_nothing(tx: &Transaction) -> bool {
+    tx.learned.status.is_none() && tx.learned.last_error.is_some()
 }
 
 fn bridge_link(tx: &Transaction) -> Option<&str> {
@@ -130,6 +138,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
     let in_status = span::long(tx.status_age(now));
     match situation {
         Situation::Unasked => "NOT ASKED YET".into(),
+        Situation::Unanswered => "NO ANSWER YET, the last try failed".into(),
         Situation::Waiting => format!("WAITING, {} left", span::long(span::between(now, deadline.at))),
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
@@ -147,6 +156,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
             Rule::Rejected => "REJECTED by the service".into(),
             Rule::Regressed => match (&tx.learned.conflict, &tx.learned.status) {
                 (Some(conflict), _) => format!("CONTRADICTION: {conflict}"),
+                (None, Some(status)) if status.raw().is_empty() => "NO STATUS came with the answer".into(),
                 (None, Some(status)) => format!("UNKNOWN STATUS `{}`", status.raw()),
                 (None, None) => "UNKNOWN STATUS".into(),
             },
@@ -160,6 +170,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
 fn words(situation: Situation) -> (&'static str, &'static str) {
     match situation {
         Situation::Unasked => ("", "nothing yet; the first answer is on its way"),
+        Situation::Unanswered => ("", "nothing yet; hoptop asks again, and the last try says what was wrong"),
         Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
         Situation::Unconfirmed => (
             "Still in progress when we last looked; we are checking again.",

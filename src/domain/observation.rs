@@ -61,7 +61,7 @@ pub enum Failure {
         retry_after: Option<Duration>,
     },
     /// Any other HTTP status.
-    #[error("the service answered HTTP {status}: {message}")]
+    #[error("the service answered HTTP {status}: {message}{}", hint(*.status))]
     Server {
         /// The HTTP status.
         status: u16,
@@ -80,6 +80,14 @@ pub enum Failure {
     /// No whole answer came in time; when the service saw the request is unknown.
     #[error("no whole answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
+}
+
+/// What to do about an HTTP status that the service doesn't document.
+fn hint(status: u16) -> &'static str {
+    match status {
+        300..=499 => "; check the base URL",
+        _ => "",
+    }
 }
 
 fn rest(retry_after: &Option<Duration>) -> impl fmt::Display {

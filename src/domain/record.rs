@@ -121,11 +121,11 @@ pub struct Step {
     pub action: Option<String>,
 }
 
-/// A chain's name for people: what the service called it in this record, what it called it elsewhere, the shipped
-/// table's, its ID.
+/// A chain's name for people: what the service called it in this record, the shipped table's, what the service called it
+/// elsewhere, its ID. The table comes before the latter, so that one odd answer doesn't rename a chain everywhere.
 pub fn chain_name(side: Option<&ChainSide>, learned: Option<&str>, id: &ChainId) -> String {
     side.and_then(|side| side.chain_name.clone())
-        .or_else(|| learned.map(str::to_owned))
         .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
+        .or_else(|| learned.map(str::to_owned))
         .unwrap_or_else(|| id.to_string())
 }

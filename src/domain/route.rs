@@ -5,7 +5,7 @@
 
 use super::{
     ids::{ChainId, TxHash},
-    record::{ChainSide, StatusRecord, chain_name},
+    record::{ChainSide, chain_name},
     status::RouterStatus,
     transaction::Transaction,
 };
@@ -43,22 +43,17 @@ impl RouteKind {
 
 /// The kind of a transaction's route, as far as the service has let it be known.
 pub fn kind(tx: &Transaction) -> Option<RouteKind> {
-    let record = tx.learned.record.as_ref();
+    let carries_a_message = tx.learned.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
     if tx.told.from_chain == tx.told.to_chain {
         return Some(RouteKind::SameChain);
     }
-    if record.is_some_and(is_on_a_bridge) {
-        return Some(RouteKind::Bridged);
-    }
+    // Of the link nothing follows: deployments put links to intents there too.
     match tx.learned.status {
+        _ if carries_a_message => Some(RouteKind::Bridged),
         Some(RouterStatus::Refund) => Some(RouteKind::Intents),
         Some(RouterStatus::NeedsGas) => Some(RouteKind::Bridged),
         _ => None,
     }
-}
-
-fn is_on_a_bridge(record: &StatusRecord) -> bool {
-    record.is_gmp == Some(true) || record.bridge_url.as_ref().is_some_and(|url| !url.is_empty())
 }
 
 /// A sentence if the answer doesn't fit what kind of route this is, or where we were told that it starts.
@@ -73,7 +68,7 @@ pub fn contradiction(tx: &Transaction) -> Option<String> {
             Some("needs_gas applies to bridged routes only, yet source and destination are one chain".into())
         }
         (RouterStatus::Refund, RouteKind::Bridged) => {
-            Some("refund applies to intents routes only, yet the service speaks of a bridge".into())
+            Some("refund applies to intents routes only, yet the service speaks of a bridged message".into())
         }
         _ => None,
     }
@@ -158,7 +153,10 @@ pub fn name_of(tx: &Transaction, id: &ChainId) -> String {
 #[cfg(test)]
 mod tests {
     use super::{super::fixtures, *};
-    use crate::domain::{observation::Outcome, record::Step};
+    use crate::domain::{
+        observation::Outcome,
+        record::{StatusRecord, Step},
+    };
 
     fn heard(change: impl FnOnce(&mut StatusRecord), status: RouterStatus) -> Transaction {
         let mut tx = fixtures::transaction(1);
@@ -171,15 +169,15 @@ mod tests {
     #[test]
     fn a_kind_is_known_only_by_what_the_service_said() {
         use RouterStatus::*;
-        let link = |record: &mut StatusRecord| record.bridge_url = Some("https://bridge.example/1".into());
+        let message = |record: &mut StatusRecord| record.is_gmp = Some(true);
         assert_eq!(kind(&fixtures::transaction(1)), None);
         assert_eq!(kind(&heard(|_| {}, Ongoing)), None);
-        assert_eq!(kind(&heard(link, Ongoing)), Some(RouteKind::Bridged));
-        assert_eq!(kind(&heard(|record| record.is_gmp = Some(true), Success)), Some(RouteKind::Bridged));
+        assert_eq!(kind(&heard(message, Success)), Some(RouteKind::Bridged));
+        assert_eq!(kind(&heard(|record| record.bridge_url = Some("https://x.example".into()), Ongoing)), None);
         assert_eq!(kind(&heard(|record| record.is_gmp = Some(false), Success)), None);
         assert_eq!(kind(&heard(|_| {}, NeedsGas)), Some(RouteKind::Bridged));
         assert_eq!(kind(&heard(|_| {}, Refund)), Some(RouteKind::Intents));
-        assert!(contradiction(&heard(link, Refund)).is_some_and(|said| said.contains("intents")));
+        assert!(contradiction(&heard(message, Refund)).is_some_and(|said| said.contains("intents")));
         let mut same = heard(|_| {}, NeedsGas);
         same.told.to_chain = same.told.from_chain.clone();
         assert_eq!(kind(&same), Some(RouteKind::SameChain));

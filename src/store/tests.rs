@@ -272,21 +272,23 @@ fn a_poller_s_report_comes_back() {
 }
 
 fn chain(name: Option<&str>) -> ChainConfig {
-    ChainConfig { name: name.map(str::to_owned), ..ChainConfig::bare(ChainId::new("8453")) }
+    ChainConfig { name: name.map(str::to_owned), ..ChainConfig::bare(ChainId::new("424242")) }
 }
 
 #[test]
 fn a_chain_is_learned_once_and_keeps_its_name() {
     let (_folder, store) = open();
-    let row = import_one(&store);
+    let mut new = fixtures::new(1);
+    new.told.to_chain = ChainId::new("424242");
+    let row = store.import("default", vec![new], at(0)).wait().unwrap().added[0];
     let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
-    observe(&store, row, describes(Some("Base of another name")), 1);
+    observe(&store, row, describes(Some("Newly made")), 1);
     observe(&store, row, describes(None), 2);
     let reader = store.reader().unwrap();
-    let learned = reader.chain("default", &ChainId::new("8453")).unwrap().unwrap();
-    assert_eq!(learned.name.as_deref(), Some("Base of another name"));
-    assert_eq!(reader.transaction(row).unwrap().unwrap().to_name(), "Base of another name");
-    assert_eq!(reader.chain("other", &ChainId::new("8453")).unwrap(), None);
+    let learned = reader.chain("default", &ChainId::new("424242")).unwrap().unwrap();
+    assert_eq!(learned.name.as_deref(), Some("Newly made"));
+    assert_eq!(reader.transaction(row).unwrap().unwrap().to_name(), "Newly made");
+    assert_eq!(reader.chain("other", &ChainId::new("424242")).unwrap(), None);
 }
 
 #[test]

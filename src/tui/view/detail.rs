@@ -222,7 +222,7 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         ("status", Some(format!("{status}{bridge}"))),
         ("service", learned.message.clone()),
         ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
-        ("last try", learned.last_error.clone()),
+        ("last try", learned.last_error.as_ref().map(|error| last_try(tx, error))),
         ("timeSpent", record.map(time_spent)),
         ("observed", history.and_then(|(_, history)| history.observed(until))),
     ];
@@ -259,6 +259,11 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
 /// What the service said, if it said anything.
 fn said(text: Option<&str>) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The last failure, and whether anybody has to do something about it.
+fn last_try(tx: &Transaction, error: &str) -> String {
+    if tx.wants_polling() { format!("{error} (hoptop asks again)") } else { error.to_owned() }
 }
 
 /// The kind of the route, and whether it carries a message; as far as either is known.
