@@ -23,6 +23,7 @@ use hoptop::{
     },
     clock::{Clock, Mono, Now},
     domain::{
+        answer::Templates,
         ids::{ChainId, RowId},
         observation::Observation,
         quote::{Amount, QuoteObservation, QuoteRequest},
@@ -159,6 +160,7 @@ fn dashboard(store: &Store, now: Now) -> Model {
         process: 7,
         zone: Utc.fix(),
         any_chain: false,
+        templates: Templates::default(),
     };
     let mut model = Model::new(setting, (98, 120));
     model.take_in(Follower::new(store, Interest::Everything).unwrap().news().unwrap(), None);

@@ -20,6 +20,7 @@ use hoptop::{
     clock::Clock,
     domain::{
         alert::Rule,
+        answer::Templates,
         ids::TxHash,
         observation::Observation,
         quote::{QuoteObservation, QuoteRequest},
@@ -225,8 +226,9 @@ impl Stage {
             process: std::process::id(),
             zone: Utc.fix(),
             any_chain: false,
+            templates: Templates::default(),
         };
-        let parts = Parts { store, clock, setting, theme: Theme::new(true, false) };
+        let parts = Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()) };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();

@@ -22,7 +22,7 @@ use crate::{
     tui::{
         model::Setting,
         run::{Parts, run},
-        terminal::Screen,
+        terminal::{self, Screen},
         theme::Theme,
     },
 };
@@ -57,6 +57,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         process: std::process::id(),
         zone: clock::local_offset(),
         any_chain: cli.any_chain,
+        templates: settings.answer.clone(),
     };
     let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
     super::runtime()?.block_on(async {
@@ -64,7 +65,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let place =
             Place { profile: &settings.profile, state_dir: Some(&settings.state_dir), scope: Scope::Everything };
         let poller = polling.map(|polling| Running::start(polling, store.clone(), clock.clone(), place));
-        show(Parts { store, clock, setting, theme }, poller).await
+        show(Parts { store, clock, setting, theme, clipboard: terminal::copy }, poller).await
     })
 }
 

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     clock::{self, Clock},
     config::{ColorChoice, Flags},
+    domain::answer::Templates,
     poller::Scope,
     sim::{
         server,
@@ -26,7 +27,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{model::Setting, run::Parts, theme::Theme},
+    tui::{model::Setting, run::Parts, terminal, theme::Theme},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -75,6 +76,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         process: std::process::id(),
         zone: clock::local_offset(),
         any_chain: false,
+        templates: Templates::default(),
     };
     super::runtime()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
@@ -84,8 +86,9 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let place = Place { profile: PROFILE, state_dir: None, scope: Scope::Everything };
         let poller = Running::start(polling, store.clone(), clock.clone(), place);
         let theme = Theme::new(color, flags.ascii);
+        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy };
         tokio::select! {
-            exit = dashboard::show(Parts { store, clock, setting, theme }, Some(poller)) => exit,
+            exit = dashboard::show(parts, Some(poller)) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

@@ -9,8 +9,8 @@ pub enum Context {
     List,
     /// The detail fills the screen, or has the focus.
     Detail,
-    /// The help is open.
-    Help,
+    /// A page of text is open: the help, a reply.
+    Page,
 }
 
 /// How the help groups commands.
@@ -79,17 +79,18 @@ macro_rules! commands {
 commands! {
     Help       View [List Detail]      "help"        "help"     ["?"]             "show the keys";
     Open       Move [List]             "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
-    Back       Move [Detail Help]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
+    Back       Move [Detail Page]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
     Clear      View [List]             "clear"       ""         ["Esc"]           "clear the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue";
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
+    Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
     PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
-    Down       Move [List Detail Help] "down"        ""         ["j" "Down"]      "one down";
-    Up         Move [List Detail Help] "up"          ""         ["k" "Up"]        "one up";
-    HalfDown   Move [List Detail Help] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
-    HalfUp     Move [List Detail Help] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
-    Top        Move [List Detail Help] "top"         ""         ["g" "Home"]      "to the top";
-    Bottom     Move [List Detail Help] "bottom"      ""         ["G" "End"]       "to the bottom";
+    Down       Move [List Detail Page] "down"        ""         ["j" "Down"]      "one down";
+    Up         Move [List Detail Page] "up"          ""         ["k" "Up"]        "one up";
+    HalfDown   Move [List Detail Page] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
+    HalfUp     Move [List Detail Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
+    Top        Move [List Detail Page] "top"         ""         ["g" "Home"]      "to the top";
+    Bottom     Move [List Detail Page] "bottom"      ""         ["G" "End"]       "to the bottom";
     NextAlert  Move [List Detail]      "next_alert"  "next alert" ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
     Attention  View [List]             "attention"   ""         ["1" "!"]         "what needs attention";
@@ -97,8 +98,8 @@ commands! {
     Refunds    View [List]             "refunds"     ""         ["3"]             "refunds";
     Done       View [List]             "done"        ""         ["4"]             "what is settled";
     All        View [List]             "all"         ""         ["5"]             "everything";
-    Redraw     View [List Detail Help] "redraw"      ""         ["^L"]            "draw the screen anew";
-    Quit       View [List Detail Help] "quit"        ""         ["^C"]            "quit, from anywhere";
+    Redraw     View [List Detail Page] "redraw"      ""         ["^L"]            "draw the screen anew";
+    Quit       View [List Detail Page] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }
 
@@ -136,7 +137,7 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in [Context::List, Context::Detail, Context::Help] {
+        for context in [Context::List, Context::Detail, Context::Page] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();
             for key in keys.flat_map(|command| command.keys) {

@@ -13,6 +13,8 @@ pub enum Effect {
     Import(Vec<NewTransaction>),
     /// Ask whoever polls to poll this one now.
     PollNow(RowId),
+    /// Put this text where the person can paste it from.
+    Copy(String),
     /// Read a transaction's history.
     LoadHistory(RowId),
 }

@@ -14,6 +14,7 @@ use crate::{
     clock::{Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
+        answer::Templates,
         ids::RowId,
         transaction::Transaction,
     },
@@ -30,6 +31,7 @@ pub fn blank(size: (u16, u16)) -> Model {
         process: 7,
         zone: Utc.fix(),
         any_chain: false,
+        templates: Templates::default(),
     };
     Model::new(setting, size)
 }

@@ -41,7 +41,12 @@ pub struct Parts {
     pub setting: Setting,
     /// How things look.
     pub theme: Theme,
+    /// Puts a text where the person can paste it from.
+    pub clipboard: Clipboard,
 }
+
+/// Puts a text where the person can paste it from.
+pub type Clipboard = fn(&str) -> io::Result<()>;
 
 /// Why the loop ended with an error.
 #[derive(Debug, thiserror::Error)]
@@ -98,6 +103,7 @@ fn fault(error: impl std::fmt::Display) -> RunError {
 struct Dashboard {
     model: Model,
     theme: Theme,
+    clipboard: Clipboard,
     clock: Clock,
     store: Store,
     follower: Follower,
@@ -117,11 +123,12 @@ struct Dashboard {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme } = parts;
+        let Parts { store, clock, setting, theme, clipboard } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme,
+            clipboard,
             follower: Follower::new(&store, Interest::Everything)?,
             commits: store.subscribe()?,
             store,
@@ -192,6 +199,11 @@ impl Dashboard {
         let profile = self.model.setting.profile.clone();
         match effect {
             Effect::Quit => self.quit = true,
+            Effect::Copy(text) => {
+                if let Err(error) = (self.clipboard)(&text) {
+                    self.take(Msg::Fault(format!("It was not copied: {error}")));
+                }
+            }
             Effect::Redraw => (self.redraw, self.dirty) = (true, true),
             Effect::Import(batch) => self.spawn(move || {
                 Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))

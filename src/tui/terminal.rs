@@ -10,6 +10,7 @@ use std::{
 };
 
 use crossterm::{
+    clipboard::CopyToClipboard,
     cursor::{Hide, Show},
     event::{DisableBracketedPaste, EnableBracketedPaste},
     execute,
@@ -53,6 +54,11 @@ impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
     }
+}
+
+/// Asks the terminal to put a text into its clipboard. Whether it does it doesn't say.
+pub fn copy(text: &str) -> io::Result<()> {
+    execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
 }
 
 /// Gives the terminal back, if this process has it.

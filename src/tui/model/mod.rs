@@ -16,6 +16,7 @@ use crate::{
     clock::Mono,
     domain::{
         alert::{self, Alert, Severity},
+        answer::Templates,
         ids::RowId,
         transaction::Transaction,
     },
@@ -42,6 +43,13 @@ pub enum Overlay {
     None,
     /// The keys, scrolled down by so many lines.
     Help {
+        /// Lines that are scrolled away.
+        scroll: usize,
+    },
+    /// A reply for a ticket, as it was when it was asked for, scrolled down by so many lines.
+    Answer {
+        /// The reply.
+        text: String,
         /// Lines that are scrolled away.
         scroll: usize,
     },
@@ -95,6 +103,8 @@ pub struct Setting {
     pub zone: FixedOffset,
     /// Whether chain IDs pass that aren't known.
     pub any_chain: bool,
+    /// One's own words for replies.
+    pub templates: Templates,
 }
 
 /// The dashboard's state.

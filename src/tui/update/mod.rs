@@ -16,7 +16,10 @@ use super::{
 };
 use crate::{
     clock::Now,
-    domain::ids::RowId,
+    domain::{
+        answer::{self, Format},
+        ids::RowId,
+    },
     store::{ImportReport, News, PollerReport},
 };
 
@@ -97,7 +100,7 @@ fn on_paste(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text, now),
         Overlay::Add(_) => add::on_paste(model, text),
-        Overlay::None | Overlay::Help { .. } => {
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -115,7 +118,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let context = match (&model.overlay, model.screen) {
         (Overlay::Filter { .. }, _) => return filter::on_key(model, key, now),
         (Overlay::Add(_), _) => return add::on_key(model, key, now),
-        (Overlay::Help { .. }, _) => Context::Help,
+        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
     };
@@ -131,6 +134,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
         Id::Redraw => return vec![Effect::Redraw],
         Id::PollNow => return poll_now(model, now),
+        Id::Answer => return answer(model, now),
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
         Id::Open if model.list.selected.is_some() => {
             model.list.chosen = true;
@@ -138,7 +142,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         }
         Id::Open => {}
         Id::Back => match model.overlay {
-            Overlay::Help { .. } => model.overlay = Overlay::None,
+            Overlay::Help { .. } | Overlay::Answer { .. } => model.overlay = Overlay::None,
             _ => {
                 model.screen = Screen::List;
                 // What was open may have left the view meanwhile.
@@ -185,7 +189,7 @@ fn half_page(model: &Model) -> isize {
 fn scroll(model: &mut Model, lines: isize, now: Now) {
     let end = view::scroll_end(model, now);
     match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => {
+        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) | (_, Screen::Detail { scroll }) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::List) => model.list.move_by(lines),
@@ -203,6 +207,16 @@ fn to_alert(model: &mut Model, forwards: bool) {
     if let Some(place) = found {
         model.list.select(place);
     }
+}
+
+/// Shows the reply about the selected transaction, and copies it.
+fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
+    let (zone, own) = (model.setting.zone, &model.setting.templates);
+    let Some(tx) = model.selected() else { return Vec::new() };
+    let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
+    model.list.chosen = true;
+    model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
+    vec![Effect::Copy(text)]
 }
 
 fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {

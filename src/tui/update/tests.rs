@@ -60,7 +60,7 @@ fn placed(context: Context, tab: &str) -> Model {
             update(&mut model, Msg::History(RowId(21), history), now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Help => {
+        Context::Page => {
             press(&mut model, &["?"], now());
             press(&mut model, &["j"; 12], now());
         }
@@ -92,6 +92,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
         }
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
+        Id::Answer => {
+            let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
+            shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
+        }
         Id::PollNow => effects == [Effect::PollNow(RowId(21))],
         Id::Down => after == before + 1,
         Id::Up => after + 1 == before,

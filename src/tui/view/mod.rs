@@ -12,6 +12,7 @@
 //! It knows the model, the theme and the command table; it must never read anything else, not even the time.
 
 mod add;
+mod answer;
 mod detail;
 mod header;
 mod help;
@@ -67,6 +68,10 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             frame.render_widget(Clear, panes.body);
             help::draw(look, *scroll, panes.body, frame);
         }
+        Overlay::Answer { text, scroll } => {
+            frame.render_widget(Clear, panes.body);
+            answer::draw(look, (text, *scroll), panes.body, frame);
+        }
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);
@@ -95,11 +100,11 @@ pub fn list_height(model: &Model) -> usize {
 /// Rows of whatever scrolls now: the help, the detail, or the list.
 pub fn page(model: &Model) -> usize {
     let panes = layout::panes(model, area(model));
-    let bordered = matches!(model.overlay, Overlay::Help { .. }) || panes.split;
+    let is_page = matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. });
+    let bordered = is_page || panes.split;
     match (&model.overlay, model.screen) {
-        (Overlay::Help { .. }, _) | (_, Screen::Detail { .. }) => {
-            usize::from(panes.body.height).saturating_sub(if bordered { 2 } else { 0 })
-        }
+        _ if is_page => usize::from(panes.body.height).saturating_sub(2),
+        (_, Screen::Detail { .. }) => usize::from(panes.body.height).saturating_sub(if bordered { 2 } else { 0 }),
         (_, Screen::List) => list::rows_in(&panes),
     }
 }
@@ -111,6 +116,7 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
     let look = Look { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
         (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
+        (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
         (_, Screen::Detail { .. }) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
         (_, Screen::List) => 0,
     }

@@ -118,7 +118,7 @@ fn keys(look: &Look<'_>) -> Line<'static> {
         (Overlay::Add(_), _) => {
             return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
         }
-        (Overlay::Help { .. }, _) => Context::Help,
+        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
     };

@@ -283,6 +283,13 @@ fn detail_scrolled_to_its_end() {
 }
 
 #[test]
+fn the_reply_for_a_ticket() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["c"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
 fn help() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["?"], now());
