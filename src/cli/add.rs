@@ -86,10 +86,14 @@ fn say(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Re
     let deadline = tx.deadline();
     let due = span::clock_time(deadline.at, cx.now.wall, cx.zone);
     let due = format!("deadline {due} ({})", deadline.basis());
+    let from_quote = report
+        .completed
+        .first()
+        .map_or_else(String::new, |(_, fields)| format!("; from its quote: {}", fields.join(", ")));
     match report.updated.first() {
         Some((_, fields)) => writeln!(cx.out, "updated {hash}: {}; {due}", fields.join(", ")),
         None if report.added.is_empty() => writeln!(cx.out, "known already, nothing new: {hash}; {due}"),
-        None => writeln!(cx.out, "added {hash}, {} > {}; {due}", tx.from_name(), tx.to_name()),
+        None => writeln!(cx.out, "added {hash}, {} > {}; {due}{from_quote}", tx.from_name(), tx.to_name()),
     }
 }
 

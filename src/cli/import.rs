@@ -154,6 +154,9 @@ fn foresee(batch: &Batch, cx: &mut Context) -> color_eyre::Result<()> {
 fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.len(), report.updated.len());
     writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.len())?;
+    if !report.completed.is_empty() {
+        writeln!(cx.out, "  {} of them took what wasn't told from their quotes", report.completed.len())?;
+    }
     if updated == 0 {
         return Ok(());
     }

@@ -76,7 +76,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 fn raw(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(body) = cx.store.reader()?.last_body(tx.id)?.and_then(|answer| answer.body) else {
         let hash = &tx.told.transaction_id;
-        writeln!(cx.err, "no body has come for {hash} yet; `hoptop watch` polls")?;
+        writeln!(cx.err, "no body has come for {hash} yet; `hoptop check` asks now")?;
         return Ok(Exit::Error);
     };
     if cx.out_is_terminal {

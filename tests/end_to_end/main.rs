@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail")]
 
 mod common;
+mod one_shot;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
@@ -80,8 +81,8 @@ fn a_batch_is_watched_until_all_of_it_is_settled() {
 #[test]
 #[ignore = "takes three minutes"]
 fn the_shipped_batch_of_200_is_watched_until_all_of_it_is_settled() {
-    let scenario = include_str!("../assets/scenarios/batch-200.toml");
-    let csv = include_str!("../assets/batch-200.csv");
+    let scenario = include_str!("../../assets/scenarios/batch-200.toml");
+    let csv = include_str!("../../assets/batch-200.csv");
     import_and_watch_to_the_end(scenario, csv, &json!({"partial_success": 20, "success": 180}));
 }
 
