@@ -20,9 +20,10 @@ pub fn header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
     (until - wall).to_std().ok().and_then(|span| seconds(span.as_secs_f64()))
 }
 
-/// The rest for a number of seconds.
+/// The rest for a number of seconds; nothing for less than half a nanosecond, which no span can hold.
 pub fn seconds(seconds: f64) -> Option<Duration> {
-    (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(LIMIT.as_secs_f64())))
+    let span = (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(LIMIT.as_secs_f64())));
+    span.filter(|span| !span.is_zero())
 }
 
 /// A date in one of the three forms of RFC 9110, 5.6.7.
@@ -48,6 +49,7 @@ mod tests {
             ("1000000000000", Some(600.0)),
             ("1e999", Some(600.0)),
             ("0", None),
+            ("1e-12", None),
             ("-5", None),
             ("nan", None),
             ("inf", None),
