@@ -42,6 +42,11 @@ pub fn clean(raw: &str) -> String {
     kept
 }
 
+/// Whether nothing is left of `raw` by [`clean`]; it looks no further than the first visible character.
+pub fn is_blank(raw: &str) -> bool {
+    raw.chars().all(|character| class(character) != Class::Keep)
+}
+
 /// [`clean`], with nothing left as `None`.
 pub fn clean_or_none(raw: &str) -> Option<String> {
     Some(clean(raw)).filter(|text| !text.is_empty())
@@ -61,7 +66,9 @@ fn class(character: char) -> Class {
         return Class::Keep;
     }
     match character {
-        '\t' | '\n' | '\r' => return Class::Blank,
+        '\t' | '\n' | '\r' | ' ' => return Class::Blank,
+        // No more than a look-up saved, but a mebibyte of them may come.
+        control if control.is_ascii() => return Class::Drop,
         // Letters by category, invisible on screen.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => return Class::Drop,
         _ => {}
@@ -119,6 +126,7 @@ mod tests {
             prop_assert!(once.chars().count() <= FIELD_LIMIT);
             prop_assert!(once.chars().all(|character| !character.is_control()));
             prop_assert_eq!(clean(&once), once.clone());
+            prop_assert_eq!(is_blank(&raw), once.is_empty());
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! It must never shorten what the service is asked with: an ID that is too long is an error, not a cut.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, collections::HashSet, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -11,7 +11,7 @@ use crate::domain::{
     deadline::LONGEST_ESTIMATE,
     ids::{ChainId, TxHash},
     span,
-    text::{FIELD_LIMIT, clean, clean_or_none},
+    text::{FIELD_LIMIT, clean_or_none, is_blank},
     transaction::{NewTransaction, Told},
 };
 
@@ -181,13 +181,9 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
 }
 
 fn labels(row: &Row) -> Vec<String> {
-    let mut labels: Vec<String> = Vec::new();
-    for label in row.get(Field::Labels).unwrap_or_default().split(';').filter_map(clean_or_none) {
-        if !labels.contains(&label) {
-            labels.push(label);
-        }
-    }
-    labels
+    let mut seen = HashSet::new();
+    let labels = row.get(Field::Labels).unwrap_or_default().split(';').filter_map(clean_or_none);
+    labels.filter(|label| seen.insert(label.clone())).collect()
 }
 
 /// Reads one row value by value and gathers what is wrong.
@@ -206,7 +202,7 @@ impl<'a> Reader<'a> {
 
     /// The value of a required field. Text that has nothing visible in it is missing too.
     fn required(&mut self, field: Field) -> Option<&'a str> {
-        let value = self.row.get(field).filter(|value| !clean(value).is_empty());
+        let value = self.row.get(field).filter(|value| !is_blank(value));
         if value.is_none() {
             self.refusal.missing.push(field.name());
         }

@@ -2,6 +2,8 @@
 //!
 //! It must never take an address for a hash: in running text only the three known shapes count.
 
+use std::collections::HashSet;
+
 use crate::domain::ids::TxHash;
 
 fn is_hex(text: &str) -> bool {
@@ -31,14 +33,9 @@ pub(super) fn may_be_hash(word: &str) -> bool {
 /// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and
 /// words of a sentence come out alike.
 pub(super) fn hashes_in(text: &str) -> Vec<TxHash> {
-    let mut found: Vec<TxHash> = Vec::new();
-    for word in text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| is_hash(word)) {
-        let hash = TxHash::new(word);
-        if found.iter().all(|other| other.key() != hash.key()) {
-            found.push(hash);
-        }
-    }
-    found
+    let mut seen = HashSet::new();
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| is_hash(word));
+    words.map(TxHash::new).filter(|hash| seen.insert(hash.key())).collect()
 }
 
 /// Whether a text is a URL, as far as we care.

@@ -186,6 +186,16 @@ fn a_large_file_is_read_in_linear_time() {
     assert_eq!(batch(format!("{HEADER}\n{rows}")).transactions.len(), 20_000);
 }
 
+/// Quadratic, each of these would take minutes.
+#[test]
+fn a_value_of_many_parts_is_read_in_linear_time() {
+    let labels: String = (0..100_000).map(|number| format!("{number};")).collect();
+    let found = batch(format!("{HEADER},labels\n0xabcdef,42161,8453,q,{labels}{labels}\n"));
+    assert_eq!(found.transactions[0].labels.len(), 100_000);
+    let hashes: String = (0..50_000).map(|number| format!("{number:064x}/")).collect();
+    assert!(errors(format!("{HEADER}\nhttps://x/{hashes},42161,8453,q\n"))[0].contains("more than one hash"));
+}
+
 #[test]
 fn pasted_rows_need_no_header() {
     let hash = hash();
