@@ -10,7 +10,7 @@ use serde_json::{Map, Value, error::Category};
 
 use super::{
     decode::{self, Decoded},
-    message, retry_after,
+    json, message, retry_after,
 };
 use crate::domain::{
     chain_config::ChainConfig,
@@ -76,7 +76,7 @@ fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
 fn ok(body: &[u8], requested: &Told) -> Result<Heard, Failure> {
     let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
-        let said = message::message(body).map(|said| format!(": {said}")).unwrap_or_default();
+        let said = message::of_body(&object).map(|said| format!(": {said}")).unwrap_or_default();
         let reason = format!("an object with none of the record's fields{said}");
         return Err(Failure::Unreadable(text::clean(&reason)));
     }
@@ -89,20 +89,20 @@ fn ok(body: &[u8], requested: &Told) -> Result<Heard, Failure> {
     }
 }
 
-/// The JSON object that the body holds, or why it holds none. Of duplicate keys the last counts; nesting is limited by
-/// `serde_json` to 128 levels, which protects the stack.
+/// The JSON object that the body holds, or why it holds none.
 pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
     let raw = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8 text")?;
     let raw = raw.trim_start_matches('\u{feff}');
     if raw.trim().is_empty() {
         return Err("the body is empty".into());
     }
-    match serde_json::from_str(raw) {
+    match json::parse(raw) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(Value::Array(_)) => Err("the body is a JSON array, not an object".into()),
         Ok(_) => Err("the body is a single JSON value, not an object".into()),
         Err(error) => Err(match message::in_html(raw) {
             Some(page) => format!("the body is {page}"),
+            None if error.classify() == Category::Data => format!("the body holds too much: {error}"),
             None if error.classify() == Category::Eof => format!("the body breaks off after {} bytes", body.len()),
             None => format!("the body is not JSON: {error}"),
         }),
@@ -274,6 +274,14 @@ mod tests {
             assert!(line(status, &deep).chars().count() <= 600);
         }
         assert!(line(200, &deep).contains("recursion limit"));
+    }
+
+    #[test]
+    fn a_body_that_would_fill_the_memory_is_refused() {
+        let many = format!(r#"{{"routeStatus":[{}0]}}"#, r#"{"":0},"#.repeat(100_000));
+        assert!(line(200, &many).starts_with("the answer can't be read: the body holds too much: more than 32768"));
+        assert!(line(500, &many).starts_with(r#"the service answered HTTP 500: {"routeStatus":[{"#));
+        assert_eq!(line(429, &many), "the service throttled the integrator ID");
     }
 
     #[test]

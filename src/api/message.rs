@@ -2,8 +2,10 @@
 //!
 //! It reads a body for people only; what an answer means is decided by its HTTP status, never here.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::json;
 use crate::domain::text;
 
 /// The most entries of a list of errors that are shown.
@@ -12,17 +14,22 @@ const ENTRIES: usize = 5;
 /// The message of an error body, as one clean line; `None` if it says nothing.
 pub fn message(body: &[u8]) -> Option<String> {
     let raw = String::from_utf8_lossy(body);
-    let said = match serde_json::from_str::<Value>(&raw) {
-        Ok(Value::Object(object)) => in_object(&object).or_else(|| compact(&Value::Object(object))),
+    let said = match json::parse(&raw) {
+        Ok(Value::Object(object)) => return of_body(&object),
         Ok(value) => plain(&value).or_else(|| compact(&value)),
         Err(_) => in_html(&raw).or_else(|| Some(raw.into_owned())),
     };
     said.and_then(|said| text::clean_or_none(&said))
 }
 
+/// The same for a body that is parsed already.
+pub fn of_body(object: &Map<String, Value>) -> Option<String> {
+    in_object(object).or_else(|| compact(object)).and_then(|said| text::clean_or_none(&said))
+}
+
 /// The rest in seconds that the body asks for, `{error, retryAfter}`.
 pub fn retry_after(body: &[u8]) -> Option<f64> {
-    serde_json::from_slice::<Value>(body).ok()?.get("retryAfter")?.as_f64()
+    json::parse(std::str::from_utf8(body).ok()?).ok()?.get("retryAfter")?.as_f64()
 }
 
 /// The `error` field of a record, of which the fields are not documented: text, a list of `{path, message}`, an object
@@ -41,7 +48,8 @@ pub fn of_value(value: &Value) -> Option<String> {
 
 /// A name for a body that isn't JSON but HTML, with its title.
 pub fn in_html(raw: &str) -> Option<String> {
-    let lower = raw.trim_start().get(..512).unwrap_or(raw).to_ascii_lowercase();
+    let start = raw.trim_start();
+    let lower = start.get(..start.floor_char_boundary(512)).unwrap_or(start).to_ascii_lowercase();
     let is_html = ["<!doctype", "<html", "<head", "<body", "<?xml"].iter().any(|start| lower.contains(start));
     is_html.then(|| match title(raw).and_then(|title| text::clean_or_none(&title)) {
         Some(title) => format!("an HTML page, `{title}`"),
@@ -83,15 +91,19 @@ fn plain(value: &Value) -> Option<String> {
             }
             Some(said.join("; ")).filter(|said| !said.is_empty())
         }
-        Value::Object(object) => entry(&Value::Object(object.clone())),
+        Value::Object(object) => in_entry(object),
         Value::Null | Value::Bool(_) => None,
     }
 }
 
 fn entry(value: &Value) -> Option<String> {
-    let Value::Object(object) = value else {
-        return value.as_str().map(str::to_owned);
-    };
+    match value {
+        Value::Object(object) => in_entry(object),
+        other => other.as_str().map(str::to_owned),
+    }
+}
+
+fn in_entry(object: &Map<String, Value>) -> Option<String> {
     let words = |name| object.get(name).and_then(Value::as_str).filter(|said: &&str| !said.is_empty());
     let said = words("message").or_else(|| words("errorType")).or_else(|| words("type"))?;
     let path = match object.get("path") {
@@ -106,8 +118,8 @@ fn part(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn compact(value: &Value) -> Option<String> {
-    let said = value.to_string();
+fn compact(value: &impl Serialize) -> Option<String> {
+    let said = serde_json::to_string(value).ok()?;
     (!matches!(said.as_str(), "{}" | "[]" | "null" | "\"\"")).then_some(said)
 }
 
@@ -139,6 +151,8 @@ mod tests {
             assert_eq!(message(body.as_bytes()).as_deref(), expected, "{body}");
         }
         assert_eq!(message(b"\xff<html>\xff").as_deref(), Some("an HTML page"));
+        let late = format!("{}é<html>", "x".repeat(511));
+        assert_ne!(message(late.as_bytes()).as_deref(), Some("an HTML page"));
     }
 
     #[test]

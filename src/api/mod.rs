@@ -11,6 +11,7 @@ mod client;
 mod decode;
 #[cfg(test)]
 mod fixtures;
+mod json;
 mod message;
 mod reader;
 mod redact;
