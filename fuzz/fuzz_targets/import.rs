@@ -1,0 +1,20 @@
+//! A file of transactions in each format, and the same as a paste. The first byte says whether any chain passes.
+
+#![no_main]
+
+#[path = "../../tests/hostile/invariants.rs"]
+#[allow(dead_code, reason = "a target uses a part of them")]
+mod invariants;
+
+use hoptop::intake::{Format, Options, paste, read};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: &[u8]| {
+    let any_chain = input.first() == Some(&b'!');
+    let bytes = if any_chain { &input[1..] } else { input };
+    for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
+        invariants::assert_import(&read(bytes, &Options { format, any_chain }));
+    }
+    let options = Options { any_chain, ..Options::default() };
+    invariants::assert_paste(&paste(&String::from_utf8_lossy(bytes), &options));
+});

@@ -1,0 +1,202 @@
+//! Files of rows of which it is known whether they are good, in every spelling, and rubbish made of the same pieces.
+
+use std::collections::HashSet;
+
+use hoptop::intake::{Format, Place};
+use proptest::{prelude::*, sample::select};
+use serde_json::{Value, json};
+
+use super::generators::text;
+
+/// The columns, in the order of a [`Row`]'s values.
+const COLUMNS: [[&str; 3]; 6] = [
+    ["transactionId", "transaction_id", "TRANSACTION ID"],
+    ["fromChainId", "from-chain-id", "FromChainID"],
+    ["toChainId", "to_chain_id", "tochainid"],
+    ["quoteId", "quote_id", "Quote Id"],
+    ["estimatedRouteDuration", "estimated_route_duration", "ESTIMATEDROUTEDURATION"],
+    ["note", "Note", "NOTE"],
+];
+
+/// A row, good but for what is wrong with it.
+#[derive(Clone, Debug)]
+struct Row {
+    hash: u8,
+    note: String,
+    wrong: Option<(usize, &'static str)>,
+}
+
+impl Row {
+    fn values(&self) -> [String; 6] {
+        let mut values =
+            [&format!("0xABCDEF{:02x}", self.hash), "1", "osmosis-1", "q", "900", &self.note].map(str::to_owned);
+        if let Some((column, value)) = self.wrong {
+            values[column] = value.to_owned();
+        }
+        values
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    Csv(char),
+    Array,
+    Lines,
+}
+
+/// A file of rows.
+#[derive(Clone, Debug)]
+pub struct File {
+    rows: Vec<Row>,
+    shape: Shape,
+    spelling: usize,
+    shift: usize,
+    line_end: &'static str,
+    byte_order_mark: bool,
+    is_named: bool,
+}
+
+impl File {
+    /// How the file is to be read.
+    pub fn format(&self) -> Format {
+        match self.shape {
+            _ if !self.is_named => Format::Auto,
+            Shape::Csv(_) => Format::Csv,
+            Shape::Array => Format::Json,
+            Shape::Lines => Format::Ndjson,
+        }
+    }
+
+    /// How many different transactions it holds.
+    pub fn distinct(&self) -> usize {
+        self.rows.iter().map(|row| row.hash).collect::<HashSet<_>>().len()
+    }
+
+    /// The file, and where it is bad.
+    pub fn written(&self) -> (Vec<u8>, Vec<Place>) {
+        let mut text = String::from(if self.byte_order_mark { "\u{feff}" } else { "" });
+        let places = match self.shape {
+            Shape::Csv(delimiter) => self.write_csv(&mut text, delimiter),
+            Shape::Array => {
+                let rows: Vec<_> = self.rows.iter().map(|row| self.object(row)).collect();
+                text.push_str(&Value::from(rows).to_string());
+                (1..).map(Place::Item).take(self.rows.len()).collect::<Vec<_>>()
+            }
+            Shape::Lines => {
+                // A carriage return alone ends no line of NDJSON.
+                let end = if self.line_end == "\r" { "\n" } else { self.line_end };
+                self.rows.iter().for_each(|row| text.push_str(&format!("{}{end}", self.object(row))));
+                (1..).map(Place::Line).take(self.rows.len()).collect()
+            }
+        };
+        let bad = places.into_iter().zip(&self.rows).filter(|(_, row)| row.wrong.is_some()).map(|(place, _)| place);
+        (text.into_bytes(), bad.collect())
+    }
+
+    fn object(&self, row: &Row) -> Value {
+        let pairs = COLUMNS.iter().zip(row.values());
+        json!(pairs.map(|(names, value)| (names[self.spelling], value)).collect::<std::collections::BTreeMap<_, _>>())
+    }
+
+    fn write_csv(&self, text: &mut String, delimiter: char) -> Vec<Place> {
+        let names = COLUMNS.map(|names| names[self.spelling].to_owned());
+        let mut places = Vec::new();
+        for (index, mut values) in std::iter::once(names).chain(self.rows.iter().map(Row::values)).enumerate() {
+            if index > 0 {
+                places.push(Place::Line(1 + line_ends(text)));
+            }
+            values.rotate_left(self.shift);
+            let quoted = values.map(|value| match value.contains(['"', '\r', '\n', delimiter]) {
+                true => format!("\"{}\"", value.replace('"', "\"\"")),
+                false => value,
+            });
+            text.push_str(&quoted.join(&delimiter.to_string()));
+            text.push_str(self.line_end);
+        }
+        places
+    }
+}
+
+/// How many lines end in a text, as an editor counts them.
+fn line_ends(text: &str) -> usize {
+    text.replace("\r\n", "\n").matches(['\n', '\r']).count()
+}
+
+/// A file of rows, of which one in ten is bad.
+pub fn file() -> impl Strategy<Value = File> {
+    let wrong = select(vec![
+        (0, ""),
+        (0, "0xabc"),
+        (0, "0xab cdef"),
+        (0, "https://scan.example/address/0xabcdef"),
+        (0, "\u{200b}"),
+        (1, ""),
+        (1, "Arbitrum One"),
+        (2, "\u{202e}"),
+        (2, "a/b"),
+        (3, ""),
+        (3, "\u{1b}"),
+        (3, " "),
+        (4, "-1"),
+        (4, "NaN"),
+        (4, "inf"),
+        (4, "soon"),
+        (4, "1e"),
+    ]);
+    let wrong = prop_oneof![9 => Just(None), 1 => wrong.prop_map(Some)];
+    // A NUL is an error in CSV, and a fault of its own below.
+    let note = text().prop_map(|text| text.replace('\0', ""));
+    let row = (any::<u8>(), note, wrong).prop_map(|(hash, note, wrong)| Row { hash, note, wrong });
+    let shape = select(vec![Shape::Csv(','), Shape::Csv(';'), Shape::Csv('\t'), Shape::Array, Shape::Lines]);
+    let spelling = (0..3_usize, 0..6_usize, select(vec!["\n", "\r\n", "\r"]));
+    (prop::collection::vec(row, 1..8), shape, spelling, any::<bool>(), any::<bool>()).prop_map(
+        |(rows, shape, (spelling, shift, line_end), byte_order_mark, is_named)| File {
+            rows,
+            shape,
+            spelling,
+            shift,
+            line_end,
+            byte_order_mark,
+            is_named,
+        },
+    )
+}
+
+/// Pieces that mean something to the readers, in any order, cut anywhere, not always text.
+pub fn rubbish() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        select(vec![
+            "transactionId,fromChainId,toChainId,quoteId\n",
+            "transactionId;fromChainId;toChainId;quoteId;labels;note\r\n",
+            "{\"transactionId\":\"0xabcdef\",\"fromChainId\":1,\"toChainId\":10,\"quoteId\":\"q\\u001b\"}",
+            "\"labels\":[\"a;b\"]",
+            "0xabababababababababababababababababababababababababababababababab",
+            "https://scan.example/tx/",
+            "42161",
+            "osmosis-1",
+            ",",
+            ";",
+            "\t",
+            "\n",
+            "\r\n",
+            "\r",
+            "\"",
+            "\"\"",
+            "[",
+            "]",
+            "{",
+            "}",
+            ":",
+            " ",
+            "\0",
+            "\u{feff}",
+            "…",
+            "1e999",
+            "\\ud800",
+        ])
+        .prop_map(|piece| piece.as_bytes().to_vec()),
+        text().prop_map(String::into_bytes),
+        prop::collection::vec(any::<u8>(), 0..4),
+    ];
+    prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat())
+}
