@@ -79,9 +79,9 @@ impl Collector {
                     }
                     self.add(place, reading.transaction);
                 }
-                Err(refusal) => self.fail(place, refusal.message()),
+                Err(refusal) => self.fail(place, || refusal.message()),
             },
-            Event::Bad(place, message) => self.fail(place, message),
+            Event::Bad(place, message) => self.fail(place, || message),
             Event::UnknownColumn(name) => {
                 if !self.columns.contains(&name) {
                     self.unknown.push(|| format!("the column `{name}` is unknown and is ignored"));
@@ -91,10 +91,10 @@ impl Collector {
         }
     }
 
-    fn fail(&mut self, place: Place, message: String) {
+    fn fail(&mut self, place: Place, message: impl FnOnce() -> String) {
         self.error_count += 1;
         if self.errors.len() < ERROR_LIMIT {
-            self.errors.push(LineError { place, message });
+            self.errors.push(LineError { place, message: message() });
         }
     }
 
