@@ -1,4 +1,4 @@
-//! The body of any other HTTP status: a line with the status, then the body.
+//! The body of any other HTTP status, and of an answer about a route: a line with the status, then the body.
 
 #![no_main]
 
@@ -7,12 +7,13 @@
 mod invariants;
 
 use chrono::DateTime;
-use hoptop::api::{Reply, interpret};
+use hoptop::api::{Reply, interpret, interpret_route};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let (line, body) = input.split_at(input.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1));
     let status = std::str::from_utf8(line).ok().and_then(|line| line.trim().parse().ok()).unwrap_or(500);
     let reply = Reply { status, retry_after: None, body };
-    invariants::assert_outcome(&reply, &interpret(&reply, &invariants::told(), DateTime::UNIX_EPOCH));
+    invariants::assert_heard(&reply, &interpret(&reply, &invariants::told(), DateTime::UNIX_EPOCH));
+    invariants::assert_quote(&interpret_route(&reply, DateTime::UNIX_EPOCH));
 });

@@ -2,6 +2,8 @@
 //!
 //! It reads a body for people only; what an answer means is decided by its HTTP status, never here.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -73,9 +75,8 @@ fn in_object(object: &Map<String, Value>) -> Option<String> {
 /// The message of an object, and behind it what else the object holds: nobody knows which of it matters.
 fn with_the_rest(object: &Map<String, Value>) -> Option<String> {
     let said = object.get("message").and_then(plain)?;
-    let mut rest = object.clone();
-    rest.remove("message");
-    Some(compact(&Value::Object(rest)).map_or_else(|| said.clone(), |rest| format!("{said} {rest}")))
+    let rest: BTreeMap<_, _> = object.iter().filter(|(name, _)| *name != "message").collect();
+    Some(compact(&rest).map_or_else(|| said.clone(), |rest| format!("{said} {rest}")))
 }
 
 /// A text, a list of texts or of `{path, message}`, an object with a `message`; nothing deeper.

@@ -396,7 +396,7 @@ mod tests {
         let raw = ShowArgs { raw: true, ..args() };
         let (out, err, exit) = run(&mut bench, &raw);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
-        assert!(err.starts_with("no body has come for 0x") && err.contains("hoptop watch"), "{err}");
+        assert!(err.starts_with("no body has come for 0x") && err.contains("hoptop check"), "{err}");
         let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
         bench.hear(row, with_body(&body), 10);
         assert_eq!(run(&mut bench, &raw).0, body);

@@ -5,10 +5,11 @@
 use std::time::Duration;
 
 use hoptop::{
-    api::Reply,
+    api::{Heard, Reply},
     domain::{
         ids::{ChainId, TxHash},
         observation::{Failure, Outcome},
+        quote::QuoteAnswer,
         text::FIELD_LIMIT,
         transaction::{NewTransaction, Told},
     },
@@ -20,6 +21,10 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
 /// The longest rest that may be taken, whatever is asked for.
 const LONGEST_REST: Duration = Duration::from_secs(600);
+/// The longest estimate that may be believed.
+const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The longest that a wallet may be held back.
+const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// A line of an import names up to eleven fields, each with a reason and an excerpt.
 const LINE_LIMIT: usize = 11 * (FIELD_LIMIT + 200);
 
@@ -65,7 +70,9 @@ pub fn assert_clean(text: &str) {
 }
 
 /// What came of a reply follows from its HTTP status alone, and every text in it is clean.
-pub fn assert_outcome(reply: &Reply<'_>, outcome: &Outcome) {
+pub fn assert_heard(reply: &Reply<'_>, heard: &Heard) {
+    assert_all_clean(&serde_json::to_value(&heard.chains).expect("chains can be written"));
+    let outcome = &heard.outcome;
     let follows = match (reply.status, outcome) {
         (200, Outcome::Record(_) | Outcome::Failed(Failure::Unreadable(_) | Failure::OtherTransaction(_))) => true,
         (404, Outcome::NotFound(_)) => true,
@@ -87,6 +94,21 @@ pub fn assert_outcome(reply: &Reply<'_>, outcome: &Outcome) {
             let again = serde_json::from_value(written).expect("a record can be read again");
             assert_eq!(**record, again);
         }
+    }
+}
+
+/// Every text in an answer about a route is clean, and no rest or estimate is beyond what may be believed.
+pub fn assert_quote(answer: &QuoteAnswer) {
+    match answer {
+        QuoteAnswer::Route(quote) => {
+            quote.quote_id.iter().chain(&quote.warnings).for_each(|text| assert_clean(text));
+            assert!(quote.estimate.is_none_or(|estimate| estimate <= LONGEST_ESTIMATE), "{quote:?}");
+        }
+        QuoteAnswer::WalletLimited { message, retry_after } => {
+            assert_clean(message);
+            assert!(*retry_after <= LONGEST_WALLET_LIMIT, "{retry_after:?}");
+        }
+        QuoteAnswer::Failed(failure) => assert_failure(failure),
     }
 }
 

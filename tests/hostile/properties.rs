@@ -9,7 +9,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use hoptop::{
-    api::{Reply, interpret},
+    api::{Reply, interpret, interpret_route},
     domain::{
         observation::{Failure, Outcome},
         text::{FIELD_LIMIT, clean},
@@ -64,9 +64,10 @@ impl Run {
     }
 
     fn answer(&self, reply: &Reply<'_>, wall: DateTime<Utc>) -> Outcome {
-        let outcome = self.measure(|| interpret(reply, &told(), wall));
-        invariants::assert_outcome(reply, &outcome);
-        outcome
+        let heard = self.measure(|| interpret(reply, &told(), wall));
+        invariants::assert_heard(reply, &heard);
+        invariants::assert_quote(&interpret_route(reply, wall));
+        heard.outcome
     }
 
     fn ok(&self, body: &[u8]) -> Outcome {
@@ -76,13 +77,14 @@ impl Run {
 
 // --- Records ---
 
-/// A record as a table of its leaves, by JSON pointer, without its warnings; `None` if it was refused.
+/// A record as a table of its leaves, by JSON pointer, without what it tells of oddities; `None` if it was refused.
 type Leaves = BTreeMap<String, Value>;
 
 fn leaves(outcome: &Outcome) -> Option<Leaves> {
     let Outcome::Record(record) = outcome else { return None };
     let mut written = serde_json::to_value(record).unwrap();
-    written.as_object_mut().unwrap().remove("warnings");
+    // What is odd is told there; it costs nothing.
+    ["warnings", "other"].map(|told| written.as_object_mut().unwrap().remove(told));
     let leaf = |pointer: String| Some((pointer.clone(), written.pointer(&pointer)?.clone()));
     Some(generators::pointers(&written).into_iter().filter_map(leaf).filter(|(_, value)| !value.is_object()).collect())
 }
@@ -145,11 +147,14 @@ impl Run {
     pub fn records(&mut self) {
         let full = generators::full();
         let ask = |body: &str| {
-            leaves(&interpret(
-                &Reply { status: 200, retry_after: None, body: body.as_bytes() },
-                &told(),
-                DateTime::UNIX_EPOCH,
-            ))
+            leaves(
+                &interpret(
+                    &Reply { status: 200, retry_after: None, body: body.as_bytes() },
+                    &told(),
+                    DateTime::UNIX_EPOCH,
+                )
+                .outcome,
+            )
         };
         let known = ask(&full.to_string()).unwrap();
         let spots = Spot::all(&full, &known, ask);
@@ -310,7 +315,7 @@ fn the_seed_has_fields_that_are_read() {
     let full = generators::full();
     let ask = |body: &str| {
         let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
-        leaves(&interpret(&reply, &told(), DateTime::UNIX_EPOCH))
+        leaves(&interpret(&reply, &told(), DateTime::UNIX_EPOCH).outcome)
     };
     let known = ask(&full.to_string()).unwrap();
     let spots = Spot::all(&full, &known, ask);
