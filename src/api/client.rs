@@ -404,6 +404,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent() {
+        install_crypto();
+        let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+        let config = rustls::ServerConfig::builder().with_no_client_auth();
+        let config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("https://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let mut connection = rustls::ServerConnection::new(std::sync::Arc::new(config)).unwrap();
+            let mut stream = listener.accept().unwrap().0;
+            let mut request = Vec::new();
+            // The client's alert ends it with an error.
+            std::io::Read::read_to_end(&mut rustls::Stream::new(&mut connection, &mut stream), &mut request)
+                .unwrap_err();
+            request
+        });
+        let observation = client(&base, Duration::from_secs(5)).status(&told(1), &Clock::system()).await;
+        let said = failure(&observation);
+        assert!(said.starts_with("the certificate of 127.0.0.1 was refused: "), "{said}");
+        assert!(server.join().unwrap().is_empty());
+    }
+
+    #[tokio::test]
     async fn silence_and_dripping_end_at_the_total_deadline() {
         for play in [Play::Silence, Play::Drip] {
             let (observation, _) = ask(play, &told(1)).await;

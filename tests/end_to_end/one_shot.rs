@@ -1,7 +1,7 @@
 //! `check`, `answer` and `quote` as processes against the simulated service over HTTP, alone and beside one that polls;
 //! and that the integrator ID is nowhere after all of it.
 
-use std::{fs, process::Command};
+use std::{fs, io::ErrorKind, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -109,6 +109,23 @@ fn a_service_out_of_reach_and_a_refused_id_have_their_codes() {
     let refused = Ended::of(refused.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-5e2d").output().unwrap());
     assert_eq!(refused.code, Some(5), "{refused:?}");
     assert!(refused.out.contains("the service refused the integrator ID"), "{refused:?}");
+}
+
+#[test]
+fn plain_http_to_this_machine_never_goes_through_a_proxy() {
+    let bench = Bench::new(&[SUCCESS]);
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", proxy.local_addr().unwrap());
+    let words = ["check", &tx(1)];
+    let mut command = bench.home.polling(&bench.simulation.url, &words);
+    for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env(name, &url);
+    }
+    let checked = Ended::of(command.output().unwrap());
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    assert_eq!(proxy.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert_eq!(bench.simulation.end_within_budget(), 1);
 }
 
 #[test]
@@ -256,6 +273,11 @@ fn after_all_faults_the_id_is_nowhere() {
     let files = files(home.path());
     assert!(files.iter().any(|path| path.to_str().unwrap().contains("crash-")), "{files:?}");
     assert!(files.iter().any(|path| path.ends_with("hoptop.log")), "{files:?}");
+    let own = |path: &Path| path.starts_with(home.path().join("state")) || path.to_str().unwrap().contains("hoptop.db");
+    for path in files.iter().filter(|path| own(path)) {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "others may look into {}", path.display());
+    }
     for path in &files {
         assert_clean(path.to_str().unwrap(), &fs::read(path).unwrap());
     }
