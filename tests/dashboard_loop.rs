@@ -249,6 +249,7 @@ impl Stage {
             profile: PROFILE.into(),
             rps: 10.0,
             shown_id: "…loop".into(),
+            fingerprint: "aa".into(),
             lease: None,
             scope: Scope::Everything,
             seed: 1,

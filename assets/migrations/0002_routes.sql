@@ -18,6 +18,8 @@ CREATE TABLE quotes (
     asked_at        INTEGER NOT NULL,
     -- After this nobody waits for the answer any more, and no request is spent on it.
     wanted_until    INTEGER NOT NULL,
+    -- When whoever polls took it on: it is sent once, whatever becomes of it.
+    sent_at         INTEGER,
     answered_at     INTEGER,
     answer          TEXT,
     http_status     INTEGER,
@@ -29,7 +31,7 @@ CREATE TABLE quotes (
 
 CREATE INDEX quotes_by_request ON quotes (profile, request, asked_at);
 CREATE INDEX quotes_by_quote_id ON quotes (profile, quote_id) WHERE quote_id IS NOT NULL;
-CREATE INDEX quotes_pending ON quotes (profile, wanted_until) WHERE answered_at IS NULL;
+CREATE INDEX quotes_pending ON quotes (profile, wanted_until) WHERE sent_at IS NULL AND answered_at IS NULL;
 
 -- Wallets that may not ask for call data before a moment, with the service's words.
 CREATE TABLE wallet_limits (

@@ -61,7 +61,7 @@ pub(super) fn refusal(reply: &Reply<'_>, wall: DateTime<Utc>) -> Failure {
     match reply.status {
         400 => Failure::Rejected(said_or("it gave no reason")),
         401 => Failure::Unauthorized(said_or("it gave no reason")),
-        429 => Failure::Throttled { retry_after: rest(reply, wall) },
+        429 => Failure::Throttled { message: said(), retry_after: rest(reply, wall) },
         status @ 300..=399 => Failure::Server { status, message: "it redirects, which is not followed".into() },
         status => Failure::Server { status, message: said_or("no message") },
     }
@@ -171,9 +171,9 @@ mod tests {
             (
                 429,
                 r#"{"error":"slow down","retryAfter":30}"#,
-                "the service throttled the integrator ID; it asks for a rest of 30 s",
+                "the service throttled the integrator ID: slow down; it asks for a rest of 30 s",
             ),
-            (429, r#"{"error":"slow down","retryAfter":-30}"#, "the service throttled the integrator ID"),
+            (429, r#"{"error":"slow down","retryAfter":-30}"#, "the service throttled the integrator ID: slow down"),
             (
                 500,
                 r#"{"message":"oops","statusCode":500,"type":"INTERNAL_ERROR"}"#,
@@ -263,8 +263,11 @@ mod tests {
             let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
             interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome
         };
-        let rest = |seconds| Outcome::Failed(Failure::Throttled { retry_after: Some(Duration::from_secs(seconds)) });
-        assert_eq!((throttled("7"), throttled("1e12"), throttled("garbage")), (rest(7), rest(600), rest(30)));
+        let rest = |header| match throttled(header) {
+            Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|rest| rest.as_secs()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((rest("7"), rest("1e12"), rest("garbage")), (Some(7), Some(600), Some(30)));
     }
 
     #[test]
@@ -281,7 +284,7 @@ mod tests {
         let many = format!(r#"{{"routeStatus":[{}0]}}"#, r#"{"":0},"#.repeat(100_000));
         assert!(line(200, &many).starts_with("the answer can't be read: the body holds too much: more than 32768"));
         assert!(line(500, &many).starts_with(r#"the service answered HTTP 500: {"routeStatus":[{"#));
-        assert_eq!(line(429, &many), "the service throttled the integrator ID");
+        assert!(line(429, &many).starts_with(r#"the service throttled the integrator ID: {"routeStatus":[{"#));
     }
 
     #[test]

@@ -28,27 +28,37 @@ const REST: [&str; 10] = [
     "bridgeFeeMultiplier",
 ];
 
+const CURRENCY: [&str; 4] = ["name", "symbol", "decimals", "icon"];
+
 /// The chain that `chainData` describes; `None` without an ID.
 pub fn config(reader: &mut Reader, chain: &Scope<'_>) -> Option<ChainConfig> {
     let quiet = chain.clone().with_usual_gaps();
     let id = reader.chain_id(&quiet, "chainId").or_else(|| reader.chain_id(chain, "id"))?;
     let mut texts = reader.texts(&quiet, &TEXTS);
-    let compliance = reader.object(&quiet, "compliance");
-    texts.extend(compliance.map(|compliance| reader.texts(&compliance, &["trmIdentifier"])).unwrap_or_default());
-    let contracts = reader.object(&quiet, "chainNativeContracts");
     let documented: Vec<_> = TEXTS.into_iter().chain(LISTS).chain(REST).collect();
+    let mut other = reader.others(&quiet, &documented);
+    let mut within = |reader: &mut Reader, name: &str, documented: &[&str]| {
+        let scope = reader.object(&quiet, name)?;
+        other
+            .extend(reader.others(&scope, documented).into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+        Some(scope)
+    };
+    let compliance = within(reader, "compliance", &["trmIdentifier"]);
+    let contracts = within(reader, "chainNativeContracts", &CONTRACTS);
+    let currency = within(reader, "nativeCurrency", &CURRENCY);
+    texts.extend(compliance.map(|scope| reader.texts(&scope, &["trmIdentifier"])).unwrap_or_default());
     let lists = LISTS.iter().map(|name| ((*name).to_owned(), reader.list(&quiet, name)));
     Some(ChainConfig {
         name: name(&texts, &id),
         lists: lists.filter(|(_, elements)| !elements.is_empty()).collect(),
-        native_currency: reader.object(&quiet, "nativeCurrency").map(|scope| currency(reader, &scope)),
+        native_currency: currency.map(|scope| self::currency(reader, &scope)),
         explorers: links(reader, &quiet, "blockExplorerUrls"),
-        rpc_list: links(reader, &quiet, "rpcList"),
+        rpc_list: reader.list(&quiet, "rpcList"),
         same_chain_swaps: reader.flag(&quiet, "sameChainSwapsSupported"),
         visible: reader.flag(&quiet, "visible"),
         contracts: contracts.map(|scope| reader.texts(&scope, &CONTRACTS)).unwrap_or_default(),
         bridge_fee_multiplier: reader.number(&quiet, "bridgeFeeMultiplier"),
-        other: reader.others(&quiet, &documented),
+        other,
         texts,
         id,
     })
@@ -65,17 +75,20 @@ fn name(texts: &std::collections::BTreeMap<String, String>, id: &ChainId) -> Opt
 }
 
 fn currency(reader: &mut Reader, scope: &Scope<'_>) -> Currency {
-    let decimals = scope.get("decimals").and_then(serde_json::Value::as_u64);
     Currency {
         name: reader.word(scope, "name"),
         symbol: reader.word(scope, "symbol"),
-        decimals,
-        icon: reader.word(scope, "icon").as_deref().and_then(plain_link),
+        decimals: reader.block(scope, "decimals"),
+        icon: reader.url(scope, "icon"),
     }
 }
 
-/// The plain links of a list; of another age it may hold objects, which are kept as they are.
+/// The links of a list that may be opened; of the others a word is left.
 fn links(reader: &mut Reader, scope: &Scope<'_>, name: &str) -> Vec<String> {
-    let is_web = |text: &String| plain_link(text).is_some() || text.starts_with('{');
-    reader.list(scope, name).into_iter().filter(is_web).collect()
+    let (links, others): (Vec<_>, Vec<_>) =
+        reader.list(scope, name).into_iter().partition(|text| plain_link(text).is_some());
+    for other in others {
+        reader.warn(&format!("{} holds `{other}`, which is not a plain http or https link", scope.path(name)));
+    }
+    links
 }

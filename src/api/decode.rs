@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::{
     chain, message,
     reader::{Reader, Scope, compact},
+    redact,
 };
 use crate::domain::{
     chain_config::ChainConfig,
     record::{ChainSide, StatusRecord, Step},
-    secret::IntegratorId,
     status::RouterStatus,
     text,
 };
@@ -80,10 +80,13 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
     // The destination fills up as the transfer goes on, so its gaps are no news.
     let to = reader.object(&top, "toChain").map(Scope::with_usual_gaps);
     let mut other = reader.others(&top, &TOP);
-    other.extend(from.iter().chain(&to).flat_map(|side| reader.others(side, &SIDE)).collect::<Vec<_>>());
-    let from = from.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default();
-    let to = to.map(|scope| side(&mut reader, &scope, &mut chains)).unwrap_or_default();
-    other.extend(chains.iter().flat_map(|chain| chain.other.clone()));
+    let mut side = |scope: Scope<'_>| {
+        let (side, chain) = side(&mut reader, &scope, &mut other);
+        chains.extend(chain);
+        side
+    };
+    let from = from.map(&mut side).unwrap_or_default();
+    let to = to.map(side).unwrap_or_default();
     let record = StatusRecord {
         id: top.get("id").filter(|id| !id.is_null()).map(compact).filter(|id| !id.is_empty()),
         status: RouterStatus::from(status),
@@ -97,19 +100,25 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
         time_spent: times(&mut reader, &top),
         error: top.get("error").and_then(message::of_value),
         request_id: reader.word(&top, "requestId"),
-        integrator: top
-            .get("integratorId")
-            .and_then(Value::as_str)
-            .and_then(|id| IntegratorId::new(id).ok())
-            .map(|id| id.last4()),
+        integrator: top.get("integratorId").and_then(Value::as_str).and_then(redact::shown),
         other,
         warnings: reader.finish(),
     };
     Decoded { record, chains }
 }
 
-fn side(reader: &mut Reader, scope: &Scope<'_>, chains: &mut Vec<ChainConfig>) -> ChainSide {
-    let config = reader.object(scope, "chainData").and_then(|chain| chain::config(reader, &chain));
+/// A side and its chain; what nobody documents of either goes to `other`.
+fn side(
+    reader: &mut Reader,
+    scope: &Scope<'_>,
+    other: &mut BTreeMap<String, String>,
+) -> (ChainSide, Option<ChainConfig>) {
+    other.extend(scope.placed(reader.others(scope, &SIDE)));
+    let data = reader.object(scope, "chainData");
+    let config = data.as_ref().and_then(|chain| chain::config(reader, chain));
+    if let (Some(data), Some(config)) = (&data, &config) {
+        other.extend(data.placed(config.other.clone()));
+    }
     let side = ChainSide {
         chain_name: config.as_ref().and_then(|config| config.name.clone()),
         chain_id: config.as_ref().map(|config| config.id.clone()),
@@ -119,8 +128,7 @@ fn side(reader: &mut Reader, scope: &Scope<'_>, chains: &mut Vec<ChainConfig>) -
         call_event_log: reader.list(scope, "callEventLog"),
         url: reader.url(scope, "transactionUrl"),
     };
-    chains.extend(config);
-    side
+    (side, config)
 }
 
 fn steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, String>) -> Vec<Step> {
@@ -142,7 +150,7 @@ fn steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, Stri
             Value::Object(object) => {
                 let scope = Scope::at(object, &path);
                 steps.push(step(reader, &scope));
-                other.extend(reader.others(&scope, &STEP));
+                other.extend(scope.placed(reader.others(&scope, &STEP)));
             }
             other => reader.misfit(&path, other, "an object"),
         }
@@ -328,13 +336,26 @@ mod tests {
         assert_eq!((chain.family(), chain.texts["bridgeChainName"].as_str()), (Some("evm"), "optimism"));
         assert_eq!(
             (chain.rpc_list.as_slice(), chain.explorers.as_slice()),
-            (&["https://rpc.example".to_owned()][..], &["https://op.example".to_owned()][..])
+            (&["https://rpc.example".to_owned(), "7".to_owned()][..], &["https://op.example".to_owned()][..])
         );
-        let unknown = "toChain.chainData.estimatedExpressRouteDuration".to_owned();
-        assert_eq!(chain.other, [(unknown, "20".to_owned())].into());
-        assert_eq!(record.other, chain.other);
+        let unknown = |name: &str| [(name.to_owned(), "20".to_owned())].into();
+        assert_eq!(chain.other, unknown("estimatedExpressRouteDuration"));
+        assert_eq!(record.other, unknown("toChain.chainData.estimatedExpressRouteDuration"));
         let stub = json!({"toChain": {"chainData": {"id": "", "chainName": "Nowhere"}}});
         assert_eq!(super::record(stub.as_object().unwrap()).chains, []);
+    }
+
+    #[test]
+    fn nothing_of_a_chain_goes_without_a_word() {
+        let odd = json!({"fromChain": {"chainData": {"chainId": "5", "rpcList": ["wss://rpc.example"],
+            "nativeCurrency": {"symbol": "X", "decimals": "six", "new": 1}, "compliance": {"list": "a"},
+            "chainNativeContracts": {"multicall": "0x1", "multicall3": "0x2"}, "blockExplorerUrls": ["ftp://x"]}}});
+        let Decoded { record, chains } = record(odd.as_object().unwrap());
+        let other: Vec<_> = chains[0].other.keys().map(String::as_str).collect();
+        assert_eq!(other, ["chainNativeContracts.multicall3", "compliance.list", "nativeCurrency.new"]);
+        assert_eq!(chains[0].rpc_list, ["wss://rpc.example"]);
+        let warned = |part: &str| record.warnings.iter().any(|warning| warning.contains(part));
+        assert!(warned("nativeCurrency.decimals is the text `six`") && warned("ftp://x"), "{:?}", record.warnings);
     }
 
     #[test]

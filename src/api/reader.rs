@@ -62,6 +62,11 @@ impl<'a> Scope<'a> {
         came().find(|value| !says_nothing(value)).or_else(|| came().next())
     }
 
+    /// These keys with the place of the object before them: `fromChain.chainData.new`.
+    pub fn placed(&self, keys: BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
+        keys.into_iter().map(|(key, value)| (text::clean(&self.path(&key)), value))
+    }
+
     /// Where the object lies: `fromChain.chainData`.
     fn place(&self) -> &str {
         match self.path.as_str() {
@@ -173,7 +178,7 @@ impl Reader {
         value.as_bool()
     }
 
-    /// A block number: a number or a numeric string; empty text and null stand for none yet.
+    /// A whole number such as a block's: a number or a numeric string; empty text and null stand for none yet.
     pub fn block(&mut self, scope: &Scope<'_>, name: &str) -> Option<u64> {
         if scope.get(name).is_some_and(Value::is_null) {
             return None;
@@ -186,7 +191,7 @@ impl Reader {
             _ => None,
         };
         if number.is_none() {
-            self.misfit(&scope.path(name), value, "a block number");
+            self.misfit(&scope.path(name), value, "a whole number");
         }
         number
     }
@@ -233,7 +238,7 @@ impl Reader {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.word(scope, name)?))).collect()
     }
 
-    /// The keys of an object that nobody documents, by their place, with their values.
+    /// The keys of an object that nobody documents, by their names, with their values.
     pub fn others(&mut self, scope: &Scope<'_>, documented: &[&str]) -> BTreeMap<String, String> {
         let known = |key: &str| documented.iter().any(|name| *name == key || aliases(name).contains(&key));
         let unknown: Vec<_> = scope.object.iter().filter(|(key, _)| !known(key)).collect();
@@ -242,7 +247,7 @@ impl Reader {
             self.warn(&format!("{place} has {count} keys that aren't documented; {OTHER_LIMIT} were kept"));
         }
         let kept = unknown.into_iter().take(OTHER_LIMIT);
-        kept.map(|(key, value)| (text::clean(&scope.path(key)), compact(value))).collect()
+        kept.map(|(key, value)| (text::clean(key), compact(value))).collect()
     }
 
     /// An object within.

@@ -41,8 +41,8 @@ impl Client {
             Err(failure) => unsaid(failure),
             Ok(came) => {
                 let answer = match came.cut.clone() {
-                    Some(cut) if came.status == 200 => QuoteAnswer::Failed(cut),
-                    _ => interpret(&came.reply(), wall),
+                    Some(cut) if (200..=299).contains(&came.status) => QuoteAnswer::Failed(cut),
+                    _ => interpret(&came.reply(), request.quote_only, wall),
                 };
                 // What can't be had without the ID is not had at all.
                 let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it repeats the integrator ID".into()));
@@ -53,14 +53,15 @@ impl Client {
     }
 }
 
-/// What `reply` to a request for a route means at the moment `wall`.
-pub fn interpret(reply: &Reply<'_>, wall: DateTime<Utc>) -> QuoteAnswer {
-    if let Some(limited) = wallet_limit(reply.body) {
+/// What `reply` to a request for a route means at the moment `wall`. Pricing alone isn't subject to a wallet's limit, so
+/// that a 429 to that is meant for the whole ID, in whichever shape it comes (`service.md` 8, rule 4).
+pub fn interpret(reply: &Reply<'_>, quote_only: bool, wall: DateTime<Utc>) -> QuoteAnswer {
+    if let (Some(limited), false) = (wallet_limit(reply.body), quote_only && reply.status == 429) {
         return limited;
     }
     let said = || message::message(reply.body);
     QuoteAnswer::Failed(match reply.status {
-        200 => match answer::object(reply.body).map(|object| route(&object)) {
+        200..=299 => match answer::object(reply.body).map(|object| route(&object)) {
             Ok(Some(quote)) => return QuoteAnswer::Route(quote),
             Ok(None) => {
                 let said = said().map(|said| format!(": {said}")).unwrap_or_default();
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     fn heard(status: u16, body: &str) -> QuoteAnswer {
-        interpret(&Reply { status, retry_after: None, body: body.as_bytes() }, DateTime::UNIX_EPOCH)
+        interpret(&Reply { status, retry_after: None, body: body.as_bytes() }, false, DateTime::UNIX_EPOCH)
     }
 
     fn quote(body: &Value) -> Quote {
@@ -161,6 +162,7 @@ mod tests {
 
     #[test]
     fn id_and_estimate_are_found_wherever_they_stand() {
+        assert!(matches!(heard(201, r#"{"route":{"quoteId":"q"}}"#), QuoteAnswer::Route(_)));
         let table = [
             (json!({"route": {"quoteId": "q", "estimatedRouteDuration": 900}}), Some("q"), Some(900.0)),
             (json!({"route": {"estimate": {"quoteId": "q", "estimatedRouteDuration": "12.5"}}}), Some("q"), Some(12.5)),
@@ -199,8 +201,13 @@ mod tests {
         for other in
             [r#"{"message":"Too many requests","type":"RATE_LIMITED"}"#, r#"{"error":"x","retryAfter":"soon"}"#]
         {
-            assert_eq!(heard(429, other), QuoteAnswer::Failed(Failure::Throttled { retry_after: None }), "{other}");
+            let throttled = heard(429, other);
+            assert!(matches!(throttled, QuoteAnswer::Failed(Failure::Throttled { retry_after: None, .. })), "{other}");
         }
+        let reply = Reply { status: 429, retry_after: None, body: body.as_bytes() };
+        let pricing = interpret(&reply, true, DateTime::UNIX_EPOCH);
+        let rest = Some(Duration::from_secs(17));
+        assert!(matches!(pricing, QuoteAnswer::Failed(Failure::Throttled { retry_after, .. }) if retry_after == rest));
     }
 
     #[test]

@@ -8,6 +8,14 @@ use color_eyre::eyre::Result;
 use super::{context::Context, exit::Exit};
 use crate::domain::answer::{self, Format, Templates};
 
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop answer 0x9f3c41                           as Markdown
+  hoptop answer 0x9f3c41 --format text             as plain text
+
+It asks nobody: `hoptop check` does that. The words can be yours: `markdown` and `text` under [answer] in the config file.";
+
 /// Print the reply for a ticket.
 #[derive(Args, Clone, Debug)]
 pub struct AnswerArgs {

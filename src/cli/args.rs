@@ -7,8 +7,16 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    add::AddArgs, answer::AnswerArgs, check::CheckArgs, demo::DemoArgs, import::ImportArgs, list::ListArgs,
-    quote::QuoteArgs, show::ShowArgs, simulate::SimulateArgs, watch::WatchArgs,
+    add::AddArgs,
+    answer::{self, AnswerArgs},
+    check::{self, CheckArgs},
+    demo::DemoArgs,
+    import::ImportArgs,
+    list::ListArgs,
+    quote::{self, QuoteArgs},
+    show::ShowArgs,
+    simulate::SimulateArgs,
+    watch::WatchArgs,
 };
 use crate::config::{ColorChoice, Flags};
 
@@ -95,10 +103,13 @@ pub enum Command {
     List(ListArgs),
     /// One transaction, whole, with its history
     Show(ShowArgs),
+    #[command(after_help = check::EXAMPLES)]
     /// Poll some transactions now, once each, and print them
     Check(CheckArgs),
+    #[command(after_help = answer::EXAMPLES)]
     /// The reply for a ticket: verdict, what to say, times, links
     Answer(AnswerArgs),
+    #[command(after_help = quote::EXAMPLES)]
     /// Ask for a route; the quote is kept, so that `add --quote-id` knows its estimate
     Quote(QuoteArgs),
     /// Poll without a screen and print what changes

@@ -28,6 +28,15 @@ use crate::{
     store::{Reader, StoreError},
 };
 
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop check 0x9f3c41                            asks about one transaction that is tracked
+  hoptop check 0x9f3c41 0x41aa90 --json            about two, as JSON
+
+It ends with 0 if all were answered, 4 if one is settled otherwise than success or was rejected, 5 if the service refuses
+the integrator ID, 6 if no answer came for any, and 1 if none came for some.";
+
 /// Poll transactions now.
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
@@ -51,8 +60,14 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
     let errand = Errand { settings, store: &cx.store, patience: PATIENCE.saturating_add(requests) };
-    let ended =
-        errand.run(polling, move |reader| Ok(!wanted.iter().any(|row| is_open(reader, *row).unwrap_or(true))))?;
+    let ended = errand.run(polling, move |reader| {
+        for row in &wanted {
+            if is_open(reader, *row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
     if let Ended::Stopped(exit) = ended {
         return Ok(exit);
     }
@@ -67,7 +82,11 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     } else {
         checked.iter().try_for_each(|checked| print(checked, cx))?;
     }
-    let exit = verdict(&checked);
+    let obstacle = match ended {
+        Ended::Obstructed(exit) => Some(exit),
+        _ => None,
+    };
+    let exit = verdict(&checked, obstacle);
     if checked.iter().any(|checked| checked.heard == Heard::Nothing) {
         let why = errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?;
         writeln!(cx.err, "not everything was asked about: {why}")?;
@@ -109,8 +128,10 @@ enum Heard {
     Rejected,
     /// The service refuses the ID.
     Refused,
-    /// An answer that says nothing of the transaction, or none.
-    Failure,
+    /// An answer that says nothing of the transaction, such as a page of HTML.
+    Useless,
+    /// No answer, or one that says that the service is in trouble or wants to be left alone.
+    OutOfReach,
     /// It wasn't sent.
     Nothing,
 }
@@ -129,7 +150,8 @@ impl Checked {
             (None, None, _) => Heard::News,
             (None, Some(_), Some(400)) => Heard::Rejected,
             (None, Some(_), Some(401)) => Heard::Refused,
-            (None, Some(_), _) => Heard::Failure,
+            (None, Some(_), Some(status)) if status < 500 && status != 429 => Heard::Useless,
+            (None, Some(_), _) => Heard::OutOfReach,
         };
         Ok(Some(Self { tx, heard }))
     }
@@ -142,15 +164,20 @@ impl Checked {
     }
 }
 
-fn verdict(checked: &[Checked]) -> Exit {
+/// The worst of it; `obstacle` is what kept the rest from being asked about.
+fn verdict(checked: &[Checked], obstacle: Option<Exit>) -> Exit {
     let any = |heard| checked.iter().any(|checked| checked.heard == heard);
-    let answered = any(Heard::News) || any(Heard::Rejected);
-    match (any(Heard::Refused), any(Heard::Failure) || any(Heard::Nothing)) {
-        (true, _) => Exit::Unauthorized,
-        (false, true) if !answered => Exit::Unreachable,
-        (false, true) => Exit::Error,
-        (false, false) if checked.iter().any(Checked::needs_attention) => Exit::NeedsAttention,
-        (false, false) => Exit::Fine,
+    let answered = any(Heard::News) || any(Heard::Rejected) || any(Heard::Useless);
+    if any(Heard::Refused) || obstacle == Some(Exit::Unauthorized) {
+        Exit::Unauthorized
+    } else if !answered {
+        Exit::Unreachable
+    } else if any(Heard::OutOfReach) || any(Heard::Nothing) || any(Heard::Useless) {
+        Exit::Error
+    } else if checked.iter().any(Checked::needs_attention) {
+        Exit::NeedsAttention
+    } else {
+        Exit::Fine
     }
 }
 
@@ -203,14 +230,22 @@ mod tests {
             (vec![(Success, Heard::News), (Ongoing, Heard::News)], Exit::Fine),
             (vec![(Success, Heard::News), (PartialSuccess, Heard::News)], Exit::NeedsAttention),
             (vec![(Ongoing, Heard::Rejected)], Exit::NeedsAttention),
-            (vec![(Ongoing, Heard::Failure)], Exit::Unreachable),
-            (vec![(Ongoing, Heard::Nothing), (Ongoing, Heard::Failure)], Exit::Unreachable),
-            (vec![(Ongoing, Heard::News), (Ongoing, Heard::Failure)], Exit::Error),
+            (vec![(Ongoing, Heard::OutOfReach)], Exit::Unreachable),
+            (vec![(Ongoing, Heard::Nothing), (Ongoing, Heard::OutOfReach)], Exit::Unreachable),
+            (vec![(Ongoing, Heard::News), (Ongoing, Heard::OutOfReach)], Exit::Error),
+            (vec![(Ongoing, Heard::Useless)], Exit::Error),
             (vec![(Ongoing, Heard::News), (Ongoing, Heard::Refused)], Exit::Unauthorized),
         ];
         for (rows, exit) in table {
             let rows: Vec<_> = rows.into_iter().map(|(status, heard)| checked(status, heard)).collect();
-            assert_eq!(verdict(&rows), exit);
+            assert_eq!(verdict(&rows, None), exit);
         }
+    }
+
+    #[test]
+    fn a_refused_id_is_told_from_a_service_out_of_reach_though_nothing_was_asked() {
+        let rows = [checked(RouterStatus::Ongoing, Heard::Nothing)];
+        assert_eq!(verdict(&rows, Some(Exit::Unauthorized)), Exit::Unauthorized);
+        assert_eq!(verdict(&rows, Some(Exit::Unreachable)), Exit::Unreachable);
     }
 }

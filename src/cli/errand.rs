@@ -32,8 +32,8 @@ pub enum Ended {
     Done,
     /// Without, when it had waited for long enough.
     InVain,
-    /// The service refuses the ID, or can't be reached: it won't come.
-    Obstructed,
+    /// The service refuses the ID, or can't be reached: it won't come. With the code that says which.
+    Obstructed(Exit),
     /// By a signal.
     Stopped(Exit),
 }
@@ -56,6 +56,7 @@ impl Errand<'_> {
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<Ended> {
         let Self { settings, store, patience } = *self;
+        let fingerprint = polling.fingerprint.clone();
         super::runtime()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
@@ -64,7 +65,7 @@ impl Errand<'_> {
             let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
             let over = clock.now().mono + patience;
             let ended = tokio::select! {
-                ended = wait((store, &clock), &settings.profile, done) => ended,
+                ended = wait((store, &clock), (&settings.profile, &fingerprint), done) => ended,
                 fault = poller.fault() => return Err(fault),
                 exit = signal => Ok(Ended::Stopped(exit)),
                 () = clock.sleep_until(over) => Ok(Ended::InVain),
@@ -77,7 +78,7 @@ impl Errand<'_> {
 
 async fn wait(
     (store, clock): (&Store, &Clock),
-    profile: &str,
+    (profile, fingerprint): (&str, &str),
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
 ) -> Result<Ended> {
     let mut commits = store.subscribe()?;
@@ -86,9 +87,11 @@ async fn wait(
         if read(store, done.clone()).await? {
             return Ok(Ended::Done);
         }
-        let (own, now) = (profile.to_owned(), clock.now().wall);
-        if read(store, move |reader| obstructed(reader, &own, last, now)).await? {
-            return Ok(Ended::Obstructed);
+        let (profile, fingerprint) = (profile.to_owned(), fingerprint.to_owned());
+        let (last, now) = (last, clock.now().wall);
+        let since = Since { profile, fingerprint, last, now };
+        if let Some(exit) = read(store, move |reader| obstructed(reader, &since)).await? {
+            return Ok(Ended::Obstructed(exit));
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
@@ -102,30 +105,48 @@ async fn read<T: Send + 'static>(
     Ok(spawn_blocking(move || work(&store.reader()?)).await??)
 }
 
-/// Whether something stands in the way of the whole profile: by the news since the entry `last`, or since before that by
-/// the word of another process that polls.
-fn obstructed(reader: &Reader, profile: &str, last: i64, now: DateTime<Utc>) -> Result<bool, StoreError> {
-    let Feed::Changes(changes) = reader.changes_after(last, 10_000)? else { return Ok(false) };
+/// What is looked at to see whether something stands in the way.
+struct Since {
+    profile: String,
+    /// Whose budget we would spend.
+    fingerprint: String,
+    /// The feed's last entry before.
+    last: i64,
+    now: DateTime<Utc>,
+}
+
+/// What stands in the way of the whole profile: by the news since, or else by the word of another process that spends the
+/// same budget. One with another ID, or another base URL, has other troubles.
+fn obstructed(reader: &Reader, since: &Since) -> Result<Option<Exit>, StoreError> {
+    let Feed::Changes(changes) = reader.changes_after(since.last, 10_000)? else { return Ok(None) };
     let stands = |change: &Change| match change.what {
-        What::Unauthorized { .. } | What::Unreachable { .. } => Some(true),
-        What::Recovered => Some(false),
+        What::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
+        What::Unreachable { .. } => Some(Some(Exit::Unreachable)),
+        What::Recovered => Some(None),
         _ => None,
     };
-    let own = changes.iter().filter(|change| change.profile == profile);
-    let grave = |report: &PollerReport| matches!(report.health.as_str(), "unauthorized" | "unreachable");
-    let of_another = |report: &PollerReport| report.is_live(now) && report.process != std::process::id();
-    match own.filter_map(stands).next_back() {
-        Some(stands) => Ok(stands),
-        None => Ok(reader.poller(profile)?.is_some_and(|report| of_another(&report) && grave(&report))),
+    let own = changes.iter().filter(|change| change.profile == since.profile);
+    if let Some(stands) = own.filter_map(stands).next_back() {
+        return Ok(stands);
     }
+    let is_another = |report: &PollerReport| report.is_live(since.now) && report.process != std::process::id();
+    let report = reader.poller(&since.profile)?.filter(is_another);
+    let report = report.filter(|report| report.fingerprint == since.fingerprint);
+    Ok(report.and_then(|report| match report.health.as_str() {
+        "unauthorized" => Some(Exit::Unauthorized),
+        "unreachable" => Some(Exit::Unreachable),
+        _ => None,
+    }))
 }
 
 /// Why nothing came, for a person.
 pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>, zone: FixedOffset) -> Result<String> {
-    let report = reader.poller(profile)?.filter(|report| report.is_live(now) || report.at <= now);
+    // Our own may have said that it stopped.
+    let said = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
+    let report = reader.poller(profile)?.filter(said);
     Ok(match report {
         Some(report) if report.health == "waiting" => {
-            "another hoptop spends this ID's budget, on another store; try again when that one ends".into()
+            "another hoptop spends this ID's budget, on another store or profile; try again when that one ends".into()
         }
         Some(PollerReport { resting_until: Some(until), .. }) if until > now => {
             format!("the service wants no requests of this ID before {}", span::clock_time(until, now, zone))

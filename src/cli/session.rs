@@ -9,7 +9,7 @@ use crate::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
     domain::secret::IntegratorId,
-    poller::{self, HttpWire, LeaseAt, PollerError, Scope, Setup},
+    poller::{self, HttpWire, PollerError, Scope, Setup},
     store::Store,
 };
 
@@ -17,7 +17,8 @@ use crate::{
 pub struct Polling {
     client: Client,
     rps: f64,
-    fingerprint: String,
+    /// Of base URL and ID.
+    pub fingerprint: String,
     /// What may be shown of the ID.
     pub shown_id: String,
 }
@@ -42,7 +43,6 @@ impl Running {
     /// Starts polling `profile`. `state_dir` holds the lease on the budget; without one the budget is nobody else's.
     pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Self {
         let Polling { client, rps, fingerprint, shown_id } = polling;
-        let lease = place.state_dir.map(|folder| LeaseAt { folder: folder.to_owned(), fingerprint });
         let setup = Setup {
             store,
             wire: Arc::new(HttpWire { client, clock: clock.clone() }),
@@ -50,7 +50,8 @@ impl Running {
             profile: place.profile.to_owned(),
             rps,
             shown_id,
-            lease,
+            fingerprint,
+            lease: place.state_dir.map(Path::to_owned),
             scope: place.scope,
             seed: u64::from(std::process::id()),
         };

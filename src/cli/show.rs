@@ -19,6 +19,7 @@ use crate::{
     domain::{
         advice,
         alert::{self, Alert},
+        chain_config::ChainConfig,
         glance,
         ids::{ChainId, TxHash},
         record::{StatusRecord, Step},
@@ -58,6 +59,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
             transaction: TransactionView::new(&tx, alerts, cx.now.wall),
             notes: &tx.notes,
             history: history.iter().map(HistoryView::from).collect(),
+            chains: chains_of(&tx, &reader)?,
         };
         writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
         return Ok(Exit::Fine);
@@ -110,6 +112,16 @@ struct ShowView<'a> {
     transaction: TransactionView<'a>,
     notes: &'a [String],
     history: Vec<HistoryView>,
+    /// What the service said of the two chains, source first.
+    chains: Vec<ChainConfig>,
+}
+
+/// What the service said of the two chains; of one chain for both ends once.
+fn chains_of(tx: &Transaction, reader: &Reader) -> color_eyre::Result<Vec<ChainConfig>> {
+    let (from, to) = (&tx.told.from_chain, &tx.told.to_chain);
+    let ends = std::iter::once(from).chain((to != from).then_some(to));
+    let found = ends.filter_map(|id| reader.chain(&tx.profile, id).transpose());
+    Ok(found.collect::<Result<_, _>>()?)
 }
 
 /// The page for people, section by section.
@@ -172,13 +184,12 @@ impl Page<'_> {
 
     /// What the service said of the two chains.
     fn chains(&mut self, reader: &Reader) -> color_eyre::Result<()> {
-        let tx = self.tx;
-        let ends = [("from chain", &tx.told.from_chain), ("to chain", &tx.told.to_chain)];
-        for (index, (label, id)) in ends.into_iter().enumerate() {
-            let Some(config) = reader.chain(&tx.profile, id)? else { continue };
-            if index == 0 || tx.told.from_chain != tx.told.to_chain {
-                self.field(label, &config.sentence())?;
-            }
+        writeln!(self.out)?;
+        for config in chains_of(self.tx, reader)? {
+            self.field(
+                "chain",
+                &format!("{}: {}", with_id(&route::name_of(self.tx, &config.id), &config.id), config.sentence()),
+            )?;
         }
         Ok(())
     }

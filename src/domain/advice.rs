@@ -113,7 +113,8 @@ fn learned_nothing(tx: &Transaction) -> bool {
     tx.learned.status.is_none() && tx.learned.last_error.is_some()
 }
 
-fn bridge_link(tx: &Transaction) -> Option<&str> {
+/// Where the bridge's explorer shows it.
+pub fn bridge_link(tx: &Transaction) -> Option<&str> {
     tx.learned.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
 }
 
@@ -121,15 +122,30 @@ fn bridge_link(tx: &Transaction) -> Option<&str> {
 pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
     let situation = situation(tx, now);
     let (say, act) = words(situation);
-    let fill = |text: &str| {
-        text.replace("{deadline}", &span::clock_time(tx.deadline().at, now, zone))
-            .replace("{source}", &tx.from_name())
-            .replace("{destination}", &tx.to_name())
-            .replace("{bridge}", bridge_link(tx).unwrap_or_default())
-            .replace("{from_address}", tx.told.from_address.as_deref().unwrap_or("the order's fromAddress"))
+    let value = |name: &str| match name {
+        "deadline" => span::clock_time(tx.deadline().at, now, zone),
+        "source" => tx.from_name(),
+        "destination" => tx.to_name(),
+        "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
+        // `from_address`; a test holds that the table names nothing else.
+        _ => tx.told.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
-    let say = Some(fill(say)).filter(|say| !say.is_empty());
-    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act: fill(act) }
+    let say = Some(fill(say, value)).filter(|say| !say.is_empty());
+    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act: fill(act, value) }
+}
+
+/// The text with what stands in braces replaced, once: what a value itself holds isn't looked at.
+fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, (name, after))) =
+        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        filled.push_str(before);
+        filled.push_str(&value(name));
+        rest = after;
+    }
+    filled + rest
 }
 
 fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: FixedOffset) -> String {
@@ -277,6 +293,22 @@ mod tests {
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(14));
         let late = tx.first_seen_at + TimeDelta::minutes(30);
         assert_eq!(situation(&tx, late), Situation::Unconfirmed);
+    }
+
+    #[test]
+    fn the_table_names_what_there_is_and_values_are_not_read_again() {
+        use Situation::*;
+        let known = ["deadline", "source", "destination", "bridge", "from_address"];
+        let own =
+            [Unasked, Unanswered, Waiting, Unconfirmed, Indexing, Completed, Untracked, RefundWatched, NeedsGasUnseen];
+        for situation in own.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
+            let (say, act) = words(situation);
+            for text in [say, act] {
+                let names = text.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0);
+                names.for_each(|name| assert!(known.contains(&name), "{name} in {text}"));
+            }
+        }
+        assert_eq!(fill("{a} and {b}", |name| format!("<{{{name}}}>")), "<{a}> and <{b}>");
     }
 
     #[test]

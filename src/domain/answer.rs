@@ -3,8 +3,6 @@
 //! The text is a template, ours or the config's; the values are one table, [`FIELDS`]. A line whose values are all empty is
 //! left out. Nothing that came from outside may act in it: in Markdown every value is escaped.
 
-use std::fmt::Write;
-
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::Deserialize;
 
@@ -45,10 +43,14 @@ impl Format {
 /// How a value is written in Markdown.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// As words; links in them stay links.
+    /// As words in which nothing acts, not even a link.
     Words,
+    /// As words; the link to the bridge in them is one.
+    Say,
     /// As code.
     Code,
+    /// As a link that was checked.
+    Link,
 }
 
 /// What a reply is made of.
@@ -63,7 +65,7 @@ type Value = fn(&Facts<'_>) -> String;
 /// THE table: what a template may name, and what stands for it; empty if there is nothing to say.
 const FIELDS: &[(&str, Kind, Value)] = &[
     ("verdict", Kind::Words, |facts| facts.advice().verdict),
-    ("say", Kind::Words, |facts| facts.advice().say.unwrap_or_default()),
+    ("say", Kind::Say, |facts| facts.advice().say.unwrap_or_default()),
     ("do", Kind::Words, |facts| facts.advice().act),
     ("hash", Kind::Code, |facts| facts.tx.told.transaction_id.to_string()),
     ("route", Kind::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
@@ -81,10 +83,10 @@ const FIELDS: &[(&str, Kind, Value)] = &[
     ("deadline", Kind::Words, |facts| facts.deadline()),
     ("refund_to", Kind::Code, |facts| facts.refund_to()),
     ("source_hash", Kind::Code, |facts| hash(route::ends(facts.tx).source.transaction_id)),
-    ("source_link", Kind::Words, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
+    ("source_link", Kind::Link, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
     ("destination_hash", Kind::Code, |facts| hash(route::ends(facts.tx).destination.transaction_id)),
-    ("destination_link", Kind::Words, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
-    ("bridge_link", Kind::Words, |facts| facts.record_text(|record| record.bridge_url.clone())),
+    ("destination_link", Kind::Link, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
+    ("bridge_link", Kind::Link, |facts| facts.record_text(|record| record.bridge_url.clone())),
     ("as_of", Kind::Words, |facts| facts.as_of()),
 ];
 
@@ -242,32 +244,44 @@ impl Piece {
         let value = value(facts);
         match (format, kind) {
             (Format::Text, _) => value,
+            (Format::Markdown, _) if value.is_empty() => value,
             (Format::Markdown, Kind::Words) => words(&value),
-            (Format::Markdown, Kind::Code) if value.is_empty() || value.contains('`') => words(&value),
+            (Format::Markdown, Kind::Say) => {
+                let link = advice::bridge_link(facts.tx).filter(|link| value.contains(link));
+                let Some((before, after)) = link.and_then(|link| value.split_once(link)) else { return words(&value) };
+                format!("{}<{}>{}", words(before), link.unwrap_or_default(), words(after))
+            }
+            (Format::Markdown, Kind::Code) if value.contains('`') => words(&value),
             (Format::Markdown, Kind::Code) => format!("`{value}`"),
+            (Format::Markdown, Kind::Link) => format!("<{value}>"),
         }
     }
 }
 
-/// Words in Markdown: links as links, nothing else with a meaning.
+fn is_www(before: &str) -> bool {
+    before.get(before.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
+}
+
+/// Words in Markdown that mean nothing but themselves: no emphasis, no HTML, no mention, no link, and at the start of a
+/// line no list, heading or rule.
 fn words(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
-    for (index, word) in text.split(' ').enumerate() {
-        if index > 0 {
-            written.push(' ');
-        }
-        let is_link = word.starts_with("https://") || word.starts_with("http://");
-        if is_link && !word.contains(['<', '>', '`', '\\']) {
-            // Writing to a text can't fail.
-            write!(written, "<{word}>").unwrap_or_default();
-            continue;
-        }
-        for letter in word.chars() {
-            if matches!(letter, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '@' | '!') {
-                written.push('\\');
+    let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    for (index, letter) in text.char_indices() {
+        let rest = text.get(index..).unwrap_or_default();
+        let acts = match letter {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '@' | '!' => true,
+            '-' | '+' | '=' => index == 0,
+            ':' => rest.starts_with("://"),
+            '.' | ')' => {
+                (starts_a_list && text.find(['.', ')']) == Some(index)) || is_www(text.get(..index).unwrap_or_default())
             }
-            written.push(letter);
+            _ => false,
+        };
+        if acts {
+            written.push('\\');
         }
+        written.push(letter);
     }
     written
 }
@@ -374,7 +388,7 @@ As of         1970-01-01 00:01:00 UTC, the last answer (written 2m later)";
 
     #[test]
     fn nothing_from_outside_acts_in_markdown() {
-        let said = "[click](javascript:1) <img src=x> `a` **b** @all #1 | https://x.example/a_b";
+        let said = "[click](javascript:1) <img src=x> `a` **b** @all #1 | https://x.example/a_b www.y.example";
         let mut hostile = StatusRecord::bare(RouterStatus::NeedsGas);
         hostile.bridge_url = Some("https://bridge.example/a_b?c=*".into());
         hostile.error = Some(said.into());
@@ -384,10 +398,20 @@ As of         1970-01-01 00:01:00 UTC, the last answer (written 2m later)";
             "**NEEDS GAS for 2m**",
             "The gas price rose on \\*x\\* and execution is paused. See it here: <https://bridge.example/a_b?c=*>",
             "- Transaction: `0x0000000000000000000000000000000000000000000000000000000000000001`",
-            r"- Error: \[click\](javascript:1) \<img src=x\> \`a\` \*\*b\*\* \@all \#1 \| <https://x.example/a_b>",
+            r"- Error: \[click\](javascript:1) \<img src=x\> \`a\` \*\*b\*\* \@all \#1 \| https\://x.example/a\_b www\.y.example",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    #[test]
+    fn a_value_at_the_start_of_a_line_is_no_markup() {
+        let table =
+            [("- x", r"\- x"), ("1. x", r"1\. x"), ("12) x", r"12\) x"), ("=== x", r"\=== x"), ("1.5 s", r"1\.5 s")];
+        for (value, written) in table {
+            assert_eq!(words(value), written);
+        }
+        assert_eq!(words("a - b (1) v2.0"), "a - b (1) v2.0");
     }
 
     #[test]

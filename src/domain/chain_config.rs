@@ -11,6 +11,7 @@ use super::ids::ChainId;
 
 /// `chainData`, as far as it could be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ChainConfig {
     /// `chainId`, or `id`.
     pub id: ChainId,
@@ -34,7 +35,7 @@ pub struct ChainConfig {
     pub lists: BTreeMap<String, Vec<String>>,
     /// `bridgeFeeMultiplier`.
     pub bridge_fee_multiplier: Option<Number>,
-    /// Keys that aren't documented, with their values as compact JSON.
+    /// Keys that aren't documented, by their place within `chainData`, with their values as compact JSON.
     pub other: BTreeMap<String, String>,
 }
 

@@ -55,8 +55,10 @@ pub enum Failure {
     #[error("the service refused the integrator ID: {0}")]
     Unauthorized(String),
     /// HTTP 429: over the limit of the ID, with the rest that the service asked for.
-    #[error("the service throttled the integrator ID{}", rest(.retry_after))]
+    #[error("the service throttled the integrator ID{}{}", said(.message), rest(.retry_after))]
     Throttled {
+        /// What it said.
+        message: Option<String>,
         /// `Retry-After`, already bounded.
         retry_after: Option<Duration>,
     },
@@ -88,6 +90,10 @@ fn hint(status: u16) -> &'static str {
         300..=499 => "; check the base URL",
         _ => "",
     }
+}
+
+fn said(message: &Option<String>) -> impl fmt::Display {
+    message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
 }
 
 fn rest(retry_after: &Option<Duration>) -> impl fmt::Display {

@@ -2,7 +2,7 @@
 //!
 //! Plain data and THE table of resolutions. It must never let a request through that can only be refused.
 
-use std::time::Duration;
+use std::{cmp::Ordering, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use super::{ids::ChainId, observation::Failure};
 pub const FRESH: Duration = Duration::from_secs(30);
 /// The longest that a wallet is held back, whatever `retryAfter` says; what lies beyond is taken for a mistake.
 pub const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// The most digits of an amount: those of the largest 256-bit number.
-const AMOUNT_DIGITS: usize = 78;
+/// The largest 256-bit number.
+const LARGEST: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 
 /// The body of `POST /v2/route`; it serializes to just that (`service.md` 4.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl QuoteRequest {
 
 /// An integer amount in the token's smallest unit, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "String")]
 pub struct Amount(String);
 
 /// Why a text is no amount.
@@ -65,24 +65,34 @@ pub enum AmountError {
     #[error("it is 0; nothing would be sent")]
     Zero,
     /// More than a 256-bit number holds.
-    #[error("it has {0} digits; no token has amounts of more than {AMOUNT_DIGITS}")]
-    Long(usize),
+    #[error("it is more than a 256-bit number holds, and so than any token has; check it")]
+    TooLarge,
+}
+
+impl TryFrom<String> for Amount {
+    type Error = AmountError;
+
+    fn try_from(text: String) -> Result<Self, AmountError> {
+        Self::parse(&text)
+    }
 }
 
 impl Amount {
     /// Reads digits, and nothing else. Zeros in front go.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
-        let text = super::text::clean(text);
+        let text = text.trim();
         if text.is_empty() {
             return Err(AmountError::Empty);
         }
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(AmountError::NotAnInteger(text));
+            return Err(AmountError::NotAnInteger(super::text::clean(text)));
         }
-        match text.trim_start_matches('0') {
-            "" => Err(AmountError::Zero),
-            digits if digits.len() > AMOUNT_DIGITS => Err(AmountError::Long(digits.len())),
-            digits => Ok(Self(digits.to_owned())),
+        let digits = text.trim_start_matches('0');
+        match digits.len().cmp(&LARGEST.len()) {
+            _ if digits.is_empty() => Err(AmountError::Zero),
+            Ordering::Equal if digits > LARGEST => Err(AmountError::TooLarge),
+            Ordering::Greater => Err(AmountError::TooLarge),
+            Ordering::Less | Ordering::Equal => Ok(Self(digits.to_owned())),
         }
     }
 
@@ -139,6 +149,19 @@ impl QuoteAnswer {
         }
     }
 
+    /// Why there is no route, in the service's words; `None` if there is one.
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Route(_) => None,
+            Self::WalletLimited { message, .. } => Some(message.clone()),
+            // What to do is said by the resolution.
+            Self::Failed(Failure::Server { status, message }) => {
+                Some(format!("the service answered HTTP {status}: {message}"))
+            }
+            Self::Failed(failure) => Some(failure.line()),
+        }
+    }
+
     /// What to do about it; `None` for a route.
     pub fn resolution(&self) -> Option<&'static str> {
         match self {
@@ -155,6 +178,8 @@ const CHAIN: &str = "use a chain that the service supports; check --from-chain a
 /// Words of a message, in lower case, all of which must occur; what to do then. The first that fits counts: what is said
 /// of an unsupported token names its chain as well (`service.md` 7.3).
 const RESOLUTIONS: &[(&[&str], &str)] = &[
+    (&["unsupported chain"], CHAIN),
+    (&["unsupported token"], TOKEN),
     (&["no route"], "check chains and tokens; there may also be too little liquidity for this amount"),
     (&["amount too low"], "increase --from-amount"),
     (&["amount too high"], "decrease --from-amount"),
@@ -213,8 +238,11 @@ mod tests {
                 (read, _) => panic!("{text}: {read:?}"),
             }
         }
-        assert!(Amount::parse(&"9".repeat(78)).is_ok());
-        assert_eq!(Amount::parse(&"9".repeat(79)), Err(AmountError::Long(79)));
+        assert_eq!(Amount::parse(LARGEST).unwrap().as_str(), LARGEST);
+        for large in [LARGEST.replace("935", "936"), "9".repeat(78), "1".repeat(79)] {
+            assert_eq!(Amount::parse(&large), Err(AmountError::TooLarge), "{large}");
+        }
+        assert!(Amount::parse("1\u{200b}5").is_err() && serde_json::from_str::<Amount>("\"1e9\"").is_err());
     }
 
     #[test]
@@ -233,7 +261,7 @@ mod tests {
                 QuoteAnswer::Failed(Failure::Unauthorized("x-integrator-id header is missing".into())),
                 "check the integrator ID",
             ),
-            (QuoteAnswer::Failed(Failure::Throttled { retry_after: None }), "somebody else"),
+            (QuoteAnswer::Failed(Failure::Throttled { message: None, retry_after: None }), "somebody else"),
             (
                 QuoteAnswer::Failed(Failure::Server { status: 404, message: "Resource not found".into() }),
                 "check the base URL",

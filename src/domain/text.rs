@@ -51,6 +51,11 @@ pub fn is_blank(raw: &str) -> bool {
     raw.chars().all(|character| class(character) != Class::Keep)
 }
 
+/// Whether [`clean`] takes a character away without a trace.
+pub fn is_dropped(character: char) -> bool {
+    class(character) == Class::Drop
+}
+
 /// [`clean`], with nothing left as `None`.
 pub fn clean_or_none(raw: &str) -> Option<String> {
     Some(clean(raw)).filter(|text| !text.is_empty())

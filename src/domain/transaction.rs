@@ -196,7 +196,7 @@ impl Transaction {
             Outcome::NotFound(message) => {
                 self.learned.message = message.clone();
                 match self.lost_sight() {
-                    true => vec![What::Polled],
+                    true => self.without_news(at),
                     false => self.apply_status(&RouterStatus::NotFound, at),
                 }
             }
@@ -219,7 +219,7 @@ impl Transaction {
     fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
         self.learned.message = None;
         if record.status == RouterStatus::NotFound && self.lost_sight() {
-            return vec![What::Polled];
+            return self.without_news(at);
         }
         let mut changes = self.apply_status(&record.status, at);
         if self.learned.conflict.is_some() {
@@ -256,13 +256,26 @@ impl Transaction {
             (learned.status_since, learned.last_changed_at) = (Some(at), Some(at));
             changes.push(What::StatusChanged { previous, current: status.raw().to_owned() });
         }
-        let refund_watched = *status == RouterStatus::Refund
-            && learned.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
-        if learned.settled_at.is_none() && (status.is_final() || refund_watched) {
-            learned.settled_at = Some(at);
-            changes.push(What::Settled);
-        }
+        changes.extend(self.settle(at));
         changes
+    }
+
+    /// An answer came that says less than what is known. A refund counts as watched all the same.
+    fn without_news(&mut self, at: DateTime<Utc>) -> Vec<What> {
+        std::iter::once(What::Polled).chain(self.settle(at)).collect()
+    }
+
+    /// Settles it if nothing more is owed: its status is final, or a refund that was watched for long enough.
+    fn settle(&mut self, at: DateTime<Utc>) -> Option<What> {
+        let learned = &mut self.learned;
+        let refund_watched = learned.status == Some(RouterStatus::Refund)
+            && learned.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
+        let is_final = learned.status.as_ref().is_some_and(RouterStatus::is_final);
+        if learned.settled_at.is_some() || !(is_final || refund_watched) {
+            return None;
+        }
+        learned.settled_at = Some(at);
+        Some(What::Settled)
     }
 
     fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<What> {
@@ -385,7 +398,7 @@ mod tests {
     #[test]
     fn what_concerns_the_id_is_not_held_against_the_transaction() {
         let mut tx = transaction();
-        tx.apply(&fails(Failure::Throttled { retry_after: None }), at(1));
+        tx.apply(&fails(Failure::Throttled { message: None, retry_after: None }), at(1));
         tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
         assert_eq!((tx.learned.failures, tx.wants_polling()), (0, true));
     }

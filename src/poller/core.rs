@@ -148,7 +148,7 @@ impl Core {
             _ => self.slots.answered(ticket, at.mono),
         }
         let ending = match failure {
-            Some(Failure::Throttled { retry_after }) => {
+            Some(Failure::Throttled { retry_after, .. }) => {
                 self.throttled += 1;
                 let until = at.mono + self.resting.throttled(*retry_after, jitter);
                 self.resting_until = self.resting_until.max(until);
@@ -169,7 +169,12 @@ impl Core {
     }
 
     /// With nothing left to ask, no answer can end what stands in the way: it is over.
-    pub fn stand_down(&mut self) -> Option<News> {
+    ///
+    /// A refused ID and a service out of reach stay what they are until the next probe would have been.
+    pub fn stand_down(&mut self, now: Mono) -> Option<News> {
+        if self.health.probe_at().is_some_and(|probe| probe > now) {
+            return None;
+        }
         let idle = self.in_flight == 0 && self.health.is_troubled() && self.scheduler.watched() == 0;
         if idle { self.health.stand_down() } else { None }
     }
@@ -183,6 +188,8 @@ impl Core {
     /// What the request was about is gone from the store, so that it didn't go out.
     pub fn gone(&mut self, question: Question, ticket: Ticket, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.requests = self.requests.saturating_sub(1);
+        self.recent.pop_back();
         self.slots.answered(ticket, now.mono);
         if let Question::Status(id) = question {
             self.scheduler.ended(id, Ending::Elsewhere, now);
@@ -274,7 +281,7 @@ mod tests {
     fn after_429_everything_rests() {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
-        let throttled = Failure::Throttled { retry_after: Some(Duration::from_secs(7)) };
+        let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(News::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
         assert_eq!(core.counts(), (1, 1));

@@ -64,8 +64,10 @@ pub struct Setup<W> {
     pub rps: f64,
     /// What may be shown of the ID.
     pub shown_id: String,
-    /// Where the lease on the budget lies; `None` if the budget is nobody else's.
-    pub lease: Option<LeaseAt>,
+    /// Of base URL and ID.
+    pub fingerprint: String,
+    /// The folder in which the lease on the budget lies; `None` if the budget is nobody else's.
+    pub lease: Option<PathBuf>,
     /// What it sends of its own accord.
     pub scope: Scope,
     /// For the jitter.
@@ -79,15 +81,6 @@ pub enum Scope {
     Everything,
     /// Nothing.
     RequestsOnly,
-}
-
-/// Where the lease on a budget lies.
-#[derive(Clone, Debug)]
-pub struct LeaseAt {
-    /// The folder.
-    pub folder: PathBuf,
-    /// Of base URL and ID.
-    pub fingerprint: String,
 }
 
 /// Why a poller ended before it was stopped.
@@ -138,7 +131,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
             Action::WaitForNews => {
                 // Who polls nothing of its own accord can't know that nothing is left to ask.
                 if driver.setup.scope == Scope::Everything
-                    && let Some(news) = driver.core.stand_down()
+                    && let Some(news) = driver.core.stand_down(now.mono)
                 {
                     driver.tell(&news, now).await?;
                 }
@@ -157,10 +150,10 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
 }
 
 async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerError> {
-    let Some(at) = &setup.lease else { return Ok(None) };
+    let Some(folder) = &setup.lease else { return Ok(None) };
     let mut tries = 0;
     loop {
-        let LeaseAt { folder, fingerprint } = at.clone();
+        let (folder, fingerprint) = (folder.clone(), setup.fingerprint.clone());
         if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
             return Ok(Some(lease));
         }
@@ -179,6 +172,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     let waiting = PollerReport {
         at,
         id: setup.shown_id.clone(),
+        fingerprint: setup.fingerprint.clone(),
         rps: setup.rps,
         health: "waiting".into(),
         valid_until: at + setup.clock.on_the_wall(SILENT),
@@ -285,9 +279,7 @@ impl<W: Wire> Driver<W> {
         if news.anew || news.changes.iter().any(route_asked) {
             let profile = self.setup.profile.clone();
             let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
-            for (id, _) in pending {
-                self.core.request_route(id);
-            }
+            pending.into_iter().for_each(|id| self.core.request_route(id));
         }
         for change in news.changes.iter().filter(|change| change.profile == self.setup.profile) {
             if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
@@ -320,10 +312,9 @@ impl<W: Wire> Driver<W> {
 
     async fn ask_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
         let question = Question::Route(id);
-        let (profile, now) = (self.setup.profile.clone(), self.setup.clock.now());
-        // It may have been answered or given up meanwhile.
-        let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
-        let Some((_, request)) = pending.into_iter().find(|(pending, _)| *pending == id) else {
+        let (store, now) = (self.setup.store.clone(), self.setup.clock.now());
+        // Another process may have taken it on, or nobody waits for it any more.
+        let Some(request) = spawn_blocking(move || store.claim_quote(id, now.wall).wait()).await?? else {
             self.core.gone(question, ticket, now);
             return Ok(());
         };
@@ -349,7 +340,7 @@ impl<W: Wire> Driver<W> {
         }
         match kept {
             Err(StoreError::Closed) => return Err(StoreError::Closed.into()),
-            // It will be asked again, and may be kept then.
+            // A status will be asked for again, and may be kept then. A route is lost, and whoever waits is told so.
             Err(error) => {
                 tracing::error!(?question, "an answer was not kept: {error}");
                 self.last_error = Some(error.to_string());
@@ -424,6 +415,7 @@ impl<W: Wire> Driver<W> {
             valid_until: now.wall + self.setup.clock.on_the_wall(SILENT),
             process: std::process::id(),
             id: self.setup.shown_id.clone(),
+            fingerprint: self.setup.fingerprint.clone(),
             rps: self.setup.rps,
             used: (self.core.used(now.mono) * 100.0).round() / 100.0,
             requests,

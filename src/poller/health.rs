@@ -241,7 +241,7 @@ mod tests {
     fn what_else_a_refused_id_s_probe_brings_changes_nothing_but_the_next_one() {
         let mut health = Health::default();
         health.ended(Some(&refused()), at(0));
-        for (second, failure) in [(60, outage()), (120, Failure::Throttled { retry_after: None })] {
+        for (second, failure) in [(60, outage()), (120, Failure::Throttled { message: None, retry_after: None })] {
             assert_eq!(health.ended(Some(&failure), at(second)), None);
             assert_eq!((health.probe_at(), health.word()), (Some(at(second + 60)), "unauthorized"));
         }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn throttling_is_over_after_two_answers() {
         let mut health = Health::default();
-        let throttled = Failure::Throttled { retry_after: None };
+        let throttled = Failure::Throttled { message: None, retry_after: None };
         assert!(matches!(health.ended(Some(&throttled), at(0)), Some(News::Throttled(_))));
         assert_eq!(health.ended(Some(&throttled), at(0)), None);
         assert_eq!(health.ended(None, at(1)), None);

@@ -10,7 +10,7 @@ mod wire;
 
 pub use self::{
     core::{Action, Core, Question},
-    driver::{LeaseAt, PollerError, Scope, Setup, run},
+    driver::{PollerError, Scope, Setup, run},
     health::News,
     wire::{HttpWire, Wire},
 };

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -170,11 +171,11 @@ impl Bench {
         self.start_with(mood, None)
     }
 
-    fn start_with(&self, mood: fn(u64) -> Mood, lease: Option<LeaseAt>) -> Poller {
+    fn start_with(&self, mood: fn(u64) -> Mood, lease: Option<PathBuf>) -> Poller {
         self.start_in(Scope::Everything, mood, lease)
     }
 
-    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, lease: Option<LeaseAt>) -> Poller {
+    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, lease: Option<PathBuf>) -> Poller {
         let wire = Arc::new(SimulatedWire {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
@@ -188,6 +189,7 @@ impl Bench {
             profile: "default".to_owned(),
             rps: self.rps,
             shown_id: "…7f3a".to_owned(),
+            fingerprint: "aa".to_owned(),
             lease,
             scope,
             seed: 7,
@@ -544,7 +546,7 @@ async fn a_service_that_says_nothing_does_not_hold_up_the_end() {
 #[tokio::test(start_paused = true)]
 async fn a_second_poller_waits_for_the_budget_and_takes_over() {
     let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
-    let lease = || Some(LeaseAt { folder: bench.folder.path().join("state"), fingerprint: "aa".to_owned() });
+    let lease = || Some(bench.folder.path().join("state"));
     let first = bench.start_with(|_| Mood::Fine, lease());
     first.until_sent(10).await;
     let second = bench.start_with(|_| Mood::Fine, lease());
@@ -562,7 +564,7 @@ async fn a_second_poller_waits_for_the_budget_and_takes_over() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_the_budget_can_be_stopped() {
     let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
-    let lease = || Some(LeaseAt { folder: bench.folder.path().join("state"), fingerprint: "aa".to_owned() });
+    let lease = || Some(bench.folder.path().join("state"));
     let first = bench.start_with(|_| Mood::Fine, lease());
     first.until_sent(1).await;
     let second = bench.start_with(|_| Mood::Fine, lease());

@@ -42,7 +42,11 @@ pub use self::{
 };
 use self::{watcher::Watcher, writer::Writer};
 use crate::domain::{
-    alert::AlertStep, change::What, ids::RowId, observation::Observation, quote::QuoteObservation,
+    alert::AlertStep,
+    change::What,
+    ids::RowId,
+    observation::Observation,
+    quote::{QuoteObservation, QuoteRequest},
     transaction::NewTransaction,
 };
 
@@ -137,6 +141,16 @@ impl Store {
     /// Asks whoever polls for a route, unless it is known already or can't be asked for now.
     pub fn ask_quote(&self, wish: QuoteWish) -> Receipt<Asked> {
         self.writer.submit(move |db| quotes::ask(db, &wish))
+    }
+
+    /// Takes on the sending of a route's request, once for all processes. Nothing if it isn't to be sent.
+    pub fn claim_quote(&self, id: i64, at: DateTime<Utc>) -> Receipt<Option<QuoteRequest>> {
+        self.writer.submit(move |db| quotes::claim(db, id, at))
+    }
+
+    /// Says that who wanted a route until `until` doesn't any more.
+    pub fn withdraw_quote(&self, id: i64, until: DateTime<Utc>, at: DateTime<Utc>) -> Receipt<()> {
+        self.writer.submit(move |db| quotes::withdraw(db, id, until, at))
     }
 
     /// Keeps the answer to a request for a route. On the disk before it is acknowledged: a transaction may follow it.

@@ -19,6 +19,8 @@ pub struct PollerReport {
     pub process: u32,
     /// What may be shown of the integrator ID: `…7f3a`.
     pub id: String,
+    /// Of base URL and ID: whose budget it spends.
+    pub fingerprint: String,
     /// The limit of the ID, in requests per second.
     pub rps: f64,
     /// Requests per second over the last ten seconds.

@@ -14,6 +14,7 @@ use super::{
 use crate::domain::{
     change::What,
     quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
+    span,
     transaction::Told,
 };
 
@@ -26,6 +27,8 @@ pub struct StoredQuote {
     pub request: QuoteRequest,
     /// When.
     pub asked_at: DateTime<Utc>,
+    /// When the request was sent, if it was.
+    pub sent_at: Option<DateTime<Utc>>,
     /// When the answer came.
     pub answered_at: Option<DateTime<Utc>>,
     /// The answer.
@@ -64,7 +67,7 @@ pub struct QuoteWish {
     pub until: DateTime<Utc>,
 }
 
-const SELECT: &str = "SELECT id, request, asked_at, answered_at, answer, http_status, body FROM quotes";
+const SELECT: &str = "SELECT id, request, asked_at, answered_at, answer, http_status, body, sent_at FROM quotes";
 
 pub(super) fn ask(db: &Connection, wish: &QuoteWish) -> Result<Asked, StoreError> {
     let QuoteWish { profile, request, at, until } = wish;
@@ -74,6 +77,9 @@ pub(super) fn ask(db: &Connection, wish: &QuoteWish) -> Result<Asked, StoreError
     }
     if let Some((until, message)) = held(db, profile, request, *at)? {
         return Ok(Asked::WalletHeld { until, message });
+    }
+    if let Some(id) = same(db, wish, &written)? {
+        return Ok(Asked::Pending(id));
     }
     db.prepare_cached("INSERT INTO quotes (profile, request, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
         .execute(params![profile, written, columns::moment(*at), columns::moment(*until)])?;
@@ -90,6 +96,44 @@ fn fresh(db: &Connection, profile: &str, request: &str, at: DateTime<Utc>) -> Re
     );
     let since = columns::moment(at) - columns::span(FRESH);
     Ok(db.prepare_cached(&sql)?.query_row(params![profile, request, since, columns::moment(at)], read).optional()?)
+}
+
+/// The same question that somebody else is waiting for; from now on it is waited for as long as this one wants.
+fn same(db: &Connection, wish: &QuoteWish, request: &str) -> Result<Option<i64>, StoreError> {
+    let sql = "UPDATE quotes SET wanted_until = max(wanted_until, ?4)
+               WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at <= ?3
+                           AND answered_at IS NULL AND wanted_until > ?3)
+               RETURNING id";
+    let (at, until) = (columns::moment(wish.at), columns::moment(wish.until));
+    Ok(db.prepare_cached(sql)?.query_row(params![wish.profile, request, at, until], |row| row.get(0)).optional()?)
+}
+
+/// Who wanted this one until `until` doesn't any more: if it isn't sent yet it won't be, unless somebody else wants it for
+/// longer.
+pub(super) fn withdraw(db: &Connection, id: i64, until: DateTime<Utc>, at: DateTime<Utc>) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE quotes SET wanted_until = ? WHERE id = ? AND sent_at IS NULL AND wanted_until <= ?")?
+        .execute(params![columns::moment(at), id, columns::moment(until)])?;
+    Ok(())
+}
+
+/// Takes on the sending of a route's request: what is to be sent, or nothing if it was taken on already, isn't wanted any
+/// more, or if the wallet has come to have to wait meanwhile, which is its answer then.
+pub(super) fn claim(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
+    let moment = columns::moment(at);
+    let taken = db
+        .prepare_cached(
+            "UPDATE quotes SET sent_at = ?1 WHERE id = ?2 AND sent_at IS NULL AND answered_at IS NULL
+             AND wanted_until > ?1 RETURNING profile, request",
+        )?
+        .query_row(params![moment, id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        .optional()?;
+    let Some((profile, request)) = taken else { return Ok(None) };
+    let request: QuoteRequest = serde_json::from_str(&request).map_err(|error| columns::unreadable(1, error))?;
+    let Some((until, message)) = held(db, &profile, &request, at)? else { return Ok(Some(request)) };
+    let retry_after = span::between(at, until);
+    let limited = QuoteAnswer::WalletLimited { message, retry_after };
+    answer(db, id, &QuoteObservation { answer: limited, http_status: None, body: None }, at)?;
+    Ok(None)
 }
 
 fn held(
@@ -116,7 +160,8 @@ pub(super) fn answer(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let sql = format!("{SELECT} WHERE id = ?");
-    let Some(asked) = db.prepare_cached(&sql)?.query_row([id], read).optional()? else { return Ok(()) };
+    let asked = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
+    let Some(asked) = asked.filter(|asked| asked.answer.is_none()) else { return Ok(()) };
     let profile: String =
         db.prepare_cached("SELECT profile FROM quotes WHERE id = ?")?.query_row([id], |row| row.get(0))?;
     let (quote_id, estimate) = match &observation.answer {
@@ -150,16 +195,14 @@ pub(super) fn answer(
     changes::append(db, &Entry { at, profile: &profile, transaction: None }, &What::QuoteAnswered { id })
 }
 
-/// What somebody still waits for at `at`, the oldest first.
-pub(super) fn pending(
-    db: &Connection,
-    profile: &str,
-    at: DateTime<Utc>,
-) -> Result<Vec<(i64, QuoteRequest)>, StoreError> {
-    let sql = format!("{SELECT} WHERE profile = ? AND answered_at IS NULL AND wanted_until > ? ORDER BY id");
+/// What somebody waits for at `at` and nobody has taken on, the oldest first.
+pub(super) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<i64>, StoreError> {
+    let sql = format!(
+        "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
+    );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![profile, columns::moment(at)], read)?;
-    Ok(rows.map(|row| row.map(|row| (row.id, row.request))).collect::<Result<_, _>>()?)
+    Ok(rows.map(|row| row.map(|row| row.id)).collect::<Result<_, _>>()?)
 }
 
 pub(super) fn by_id(db: &Connection, id: i64) -> Result<Option<StoredQuote>, StoreError> {
@@ -200,5 +243,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredQuote> {
         answer: answer.map(|answer| serde_json::from_str(&answer)).transpose().map_err(|error| json(4, error))?,
         http_status: row.get(5)?,
         body: row.get(6)?,
+        sent_at: row.get::<_, Option<i64>>(7)?.map(columns::moment_from),
     })
 }

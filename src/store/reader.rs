@@ -22,7 +22,6 @@ use crate::domain::{
     chain_config::ChainConfig,
     change::Change,
     ids::{ChainId, RowId, TxHash},
-    quote::QuoteRequest,
     text,
     transaction::Transaction,
 };
@@ -111,8 +110,8 @@ impl Reader {
         quotes::by_id(&self.connection, id)
     }
 
-    /// The routes that somebody waits for at `at`, the oldest first.
-    pub fn pending_quotes(&self, profile: &str, at: DateTime<Utc>) -> Result<Vec<(i64, QuoteRequest)>, StoreError> {
+    /// The routes that somebody waits for at `at` and nobody has taken on, the oldest first.
+    pub fn pending_quotes(&self, profile: &str, at: DateTime<Utc>) -> Result<Vec<i64>, StoreError> {
         quotes::pending(&self.connection, profile, at)
     }
 

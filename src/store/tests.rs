@@ -11,7 +11,7 @@ use crate::domain::{
     fixtures,
     ids::ChainId,
     observation::{Failure, Outcome},
-    quote::{Amount, Quote, QuoteAnswer, QuoteRequest},
+    quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteRequest},
     status::RouterStatus,
     transaction::Tracking,
 };
@@ -342,6 +342,7 @@ fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
     let id = pending(ask(&store, true, "0xAb", 0));
     let waiting = |second| store.reader().unwrap().pending_quotes("default", at(second)).unwrap().len();
     assert_eq!((waiting(29), waiting(30)), (1, 0));
+    claim(&store, id, 1).unwrap();
     store.answer_quote(id, route("q", 900), at(2)).wait().unwrap();
     assert_eq!(waiting(3), 0);
     let Asked::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
@@ -350,6 +351,47 @@ fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
     pending(ask(&store, true, "0xAb", 1));
     pending(ask(&store, false, "0xAb", 3));
     assert_eq!(names(store.reader().unwrap().changes_after(0, 2).unwrap()), ["quote_asked", "quote_answered"]);
+}
+
+fn claim(store: &Store, id: i64, second: i64) -> Option<QuoteRequest> {
+    store.claim_quote(id, at(second)).wait().unwrap()
+}
+
+#[test]
+fn a_route_s_request_is_taken_on_once_whatever_becomes_of_it() {
+    let (_folder, store) = open();
+    let id = pending(ask(&store, false, "0xAb", 0));
+    // The same question while that one is waited for is that one.
+    assert_eq!(pending(ask(&store, false, "0xAb", 5)), id);
+    assert_eq!(claim(&store, id, 34), Some(wish(false, "0xAb", 0).request));
+    assert_eq!(
+        (claim(&store, id, 34), store.reader().unwrap().pending_quotes("default", at(34)).unwrap()),
+        (None, vec![])
+    );
+    // Nobody who comes later changes an answer.
+    store.answer_quote(id, route("q", 900), at(35)).wait().unwrap();
+    let late = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
+    store.answer_quote(id, late, at(36)).wait().unwrap();
+    assert!(matches!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(QuoteAnswer::Route(_))));
+    let (gone, given_up) = (pending(ask(&store, true, "0xCd", 40)), pending(ask(&store, true, "0xEf", 40)));
+    store.withdraw_quote(given_up, at(70), at(41)).wait().unwrap();
+    assert_eq!((claim(&store, gone, 70), claim(&store, given_up, 42)), (None, None));
+}
+
+#[test]
+fn a_wallet_that_came_to_wait_meanwhile_has_its_answer_without_a_request() {
+    let (_folder, store) = open();
+    let mut second = wish(false, "0xAb", 0);
+    second.request.from_amount = Amount::parse("26").unwrap();
+    let first = pending(ask(&store, false, "0xAb", 0));
+    let second = pending(store.ask_quote(second).wait().unwrap());
+    claim(&store, first, 1).unwrap();
+    let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
+    store.answer_quote(first, limited, at(2)).wait().unwrap();
+    assert_eq!(claim(&store, second, 12), None);
+    let expected = QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: Duration::from_secs(20) };
+    let answer = store.reader().unwrap().quote(second).unwrap().unwrap();
+    assert_eq!((answer.answer, answer.http_status, answer.sent_at), (Some(expected), None, Some(at(12))));
 }
 
 #[test]

@@ -230,12 +230,40 @@ fn assert_clean(what: &str, bytes: &[u8]) {
     assert!(!text.contains("canary") && !text.contains("c0ffee"), "the ID is in {what}: {text}");
 }
 
+/// Answers in which the service repeats the ID, plainly and in ways that hide it: hash, HTTP status, body.
+const ECHOING: [(&str, u16, &str); 5] = [
+    ("0xec400001", 400, r#"{"message":"canary-c0ffee-integrator-5e2d is odd"}"#),
+    ("0xec400002", 500, r#"{"message":"\u0063anary-c0ffee-integrator-5e2d is odd"}"#),
+    ("0xec400003", 404, "{\"message\":\"can\u{200b}ary-c0\u{200b}ffee-integrator-5e2d is odd\"}"),
+    ("0xec400004", 503, "<title>canary-c0ffee-integrator-5e2d is odd</title><html>"),
+    (
+        "0xec400005",
+        200,
+        r#"{"routerTransactionStatus":"ongoing","integratorId":"canary-c0ffee-integrator-5e2d","requestId":"canary-c0ffee-integrator-5e2d is odd"}"#,
+    ),
+];
+
+/// A wallet whose requests for routes are answered so too.
+const ECHOING_WALLET: &str = "0xec40000000000000000000000000000000000ec4";
+
+fn echoes() -> String {
+    let transaction = |(hash, http, body): (&str, u16, &str)| {
+        let head = format!(
+            "[[transaction]]\ntransactionId = \"{hash}\"\nfromChainId = \"42161\"\ntoChainId = \"8453\"\nquoteId = \"q\"\n"
+        );
+        format!("{head}[[transaction.answers]]\nfrom = 0\nhttp = {http}\nbody = '{body}'\n")
+    };
+    let (_, http, body) = ECHOING[1];
+    let route = format!("[[route]]\nfromAddress = \"{ECHOING_WALLET}\"\nhttp = {http}\nbody = '{body}'\n");
+    format!("\n{}{route}", ECHOING.map(transaction).concat())
+}
+
 #[test]
 fn after_all_faults_the_id_is_nowhere() {
     let read = |name: &str| fs::read_to_string(format!("{}/assets/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let home = Home::new();
-    let simulation = Simulation::start(&read("scenarios/faults.toml"));
-    home.import(&read("faults.csv"));
+    let simulation = Simulation::start(&(read("scenarios/faults.toml") + &echoes()));
+    home.import(&(read("faults.csv") + &ECHOING.map(|(hash, ..)| format!("{hash},42161,8453,q,,,{hash},\n")).concat()));
     let polling = |words: &[&str]| {
         let mut command = home.polling(&simulation.url, words);
         command.env("HOPTOP_INTEGRATOR_ID", CANARY);
@@ -250,9 +278,17 @@ fn after_all_faults_the_id_is_nowhere() {
         .output();
     let quoted = Ended::of(quoted.unwrap());
     assert_eq!((checked.code, quoted.code), (Some(0), Some(0)), "{checked:?} {quoted:?}");
+    let refused = polling(&["quote", "--from-chain", "1", "--from-token", "0x1", "--from-amount", "7000", "--json"])
+        .args(["--to-chain", "10", "--to-token", "0x2", "--from-address", ECHOING_WALLET])
+        .output();
+    let refused = Ended::of(refused.unwrap());
+    // The echo came, and what may be shown of it was found.
+    assert!(refused.code == Some(6) && refused.out.contains("5e2d is odd"), "{refused:?}");
+    let echoed = Ended::of(polling(&["check", ECHOING[0].0, ECHOING[4].0, ECHOING[1].0]).output().unwrap());
+    assert!(echoed.out.contains("…5e2d is odd"), "{echoed:?}");
     watch.signal("TERM");
     let watched = watch.end();
-    let mut printed = vec![checked, quoted, watched, home.run(&["list", "--json"])];
+    let mut printed = vec![checked, quoted, refused, echoed, watched, home.run(&["list", "--json"])];
     for tx in home.list() {
         let hash = tx["transactionId"].as_str().unwrap();
         printed.extend([&["show", hash][..], &["show", hash, "--raw"], &["answer", hash]].map(|words| home.run(words)));

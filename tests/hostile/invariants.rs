@@ -115,7 +115,8 @@ pub fn assert_quote(answer: &QuoteAnswer) {
 fn assert_failure(failure: &Failure) {
     assert_clean(&failure.line());
     match failure {
-        Failure::Throttled { retry_after } => {
+        Failure::Throttled { message, retry_after } => {
+            message.iter().for_each(|said| assert_clean(said));
             let is_bounded = |rest: Duration| !rest.is_zero() && rest <= LONGEST_REST;
             assert!(retry_after.is_none_or(is_bounded), "a rest of {retry_after:?}");
         }

@@ -66,7 +66,7 @@ impl Run {
     fn answer(&self, reply: &Reply<'_>, wall: DateTime<Utc>) -> Outcome {
         let heard = self.measure(|| interpret(reply, &told(), wall));
         invariants::assert_heard(reply, &heard);
-        invariants::assert_quote(&interpret_route(reply, wall));
+        invariants::assert_quote(&interpret_route(reply, wall.timestamp() % 2 == 0, wall));
         heard.outcome
     }
 
@@ -250,7 +250,7 @@ impl Run {
             let rest = |header: Option<&str>| match self
                 .answer(&Reply { status: 429, retry_after: header, body: body.as_bytes() }, wall)
             {
-                Outcome::Failed(Failure::Throttled { retry_after }) => retry_after,
+                Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after,
                 other => panic!("{other:?}"),
             };
             let seconds = match asked {

@@ -222,11 +222,12 @@ fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
 fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(row) = model.list.selected else { return Vec::new() };
     model.list.chosen = true;
-    if model.live_poller(now.wall).is_none_or(|report| report.health == "waiting") {
-        model.tell(Tone::Bad, "Nobody polls just now; ask again when a poller runs.", now.mono);
-        return Vec::new();
-    }
-    model.tell(Tone::Good, "Asked to be polled next (one request; 5 s after its last at the earliest).", now.mono);
+    let nobody = model.live_poller(now.wall).is_none_or(|report| report.health == "waiting");
+    let told = match nobody {
+        true => "Nobody polls just now; it is asked about as soon as a poller runs.",
+        false => "Asked to be polled next (one request; 5 s after its last at the earliest).",
+    };
+    model.tell(if nobody { Tone::Bad } else { Tone::Good }, told, now.mono);
     vec![Effect::PollNow(row)]
 }
 

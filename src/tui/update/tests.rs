@@ -386,12 +386,12 @@ fn a_notice_goes_after_its_time_and_not_before() {
 }
 
 #[test]
-fn poll_now_without_a_poller_says_so() {
+fn poll_now_without_a_poller_is_kept_and_says_so() {
     for silent_since in [None, Some(16), Some(3_600)] {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
         hear(&mut model, changed(Vec::new()), report, now());
-        assert_eq!(press(&mut model, &["r"], now()), []);
+        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(RowId(21))]);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
         assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);
