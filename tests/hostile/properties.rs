@@ -117,7 +117,7 @@ struct Spot {
 
 impl Spot {
     fn all(full: &Value, known: &Leaves, ask: impl Fn(&str) -> Option<Leaves>) -> Vec<Self> {
-        let probes = ["null", "\"x\"", "\"https://x.example/\"", "7", "-1.5", "true", "[]", "{}", "\"7\""];
+        let probes = ["null", "\"x\"", "\"https://x.example/\"", "7", "-1.5", "true", "[]", "[7]", "{}", "\"7\""];
         let spot = |pointer: String| {
             let bodies = probes.iter().map(|probe| Some(*probe)).chain([None]).map(|raw| spoiled(full, &pointer, raw));
             let changed = bodies.filter_map(|body| ask(&body)).flat_map(|leaves| differing(known, &leaves));
