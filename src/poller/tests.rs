@@ -58,6 +58,8 @@ struct SimulatedWire {
     clock: Clock,
     mood: fn(u64) -> Mood,
     requests: watch::Sender<Vec<(Mono, Told)>>,
+    /// Who asked for a route.
+    routes: watch::Sender<Vec<String>>,
 }
 
 impl SimulatedWire {
@@ -110,6 +112,8 @@ impl Wire for SimulatedWire {
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
+        self.routes.send_modify(|routes| routes.push(request.from_address.clone()));
+        self.clock.sleep_until(self.clock.now().mono + Duration::from_secs(2)).await;
         let quote_id = Some(format!("quote-of-{}", request.from_address));
         let quote = Quote { quote_id, estimate: Some(Duration::from_secs(900)), warnings: Vec::new() };
         QuoteObservation { answer: QuoteAnswer::Route(quote), http_status: Some(200), body: None }
@@ -181,6 +185,7 @@ impl Bench {
             clock: self.clock.clone(),
             mood,
             requests: watch::Sender::default(),
+            routes: watch::Sender::default(),
         });
         let setup = Setup {
             store: self.store.clone(),
@@ -581,9 +586,9 @@ async fn a_request_that_panics_ends_the_poller_with_an_error() {
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
 }
 
-fn wish(at: DateTime<Utc>, seconds: i64) -> QuoteWish {
+fn wish(from_address: &str, at: DateTime<Utc>, seconds: i64) -> QuoteWish {
     let request = QuoteRequest {
-        from_address: "0xAb".into(),
+        from_address: from_address.into(),
         from_chain: ChainId::new("42161"),
         from_token: "0x1".into(),
         from_amount: Amount::parse("25").unwrap(),
@@ -596,9 +601,9 @@ fn wish(at: DateTime<Utc>, seconds: i64) -> QuoteWish {
 }
 
 impl Bench {
-    async fn ask_quote(&self, seconds: i64) -> i64 {
+    async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
         let (store, at) = (self.store.clone(), self.clock.now().wall);
-        match spawn_blocking(move || store.ask_quote(wish(at, seconds)).wait()).await.unwrap().unwrap() {
+        match spawn_blocking(move || store.ask_quote(wish(from_address, at, seconds)).wait()).await.unwrap().unwrap() {
             Asked::Pending(id) => id,
             other => panic!("{other:?}"),
         }
@@ -615,7 +620,7 @@ async fn a_route_that_is_asked_for_is_answered_through_the_store() {
     let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
     let poller = bench.start(|_| Mood::Fine);
     poller.until_sent(3).await;
-    let id = bench.ask_quote(30).await;
+    let id = bench.ask_quote("0xAb", 30).await;
     let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
     assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
     assert!(poller.requests().len() < 6, "the route had to wait");
@@ -627,8 +632,8 @@ async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
     let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
     let asked_before = bench.transactions().await.remove(2);
     bench.request_poll(asked_before.id).await;
-    let given_up = bench.ask_quote(0).await;
-    let wanted = bench.ask_quote(30).await;
+    let given_up = bench.ask_quote("0xCd", 0).await;
+    let wanted = bench.ask_quote("0xAb", 30).await;
     let poller = bench.start_in(Scope::RequestsOnly, |_| Mood::Fine, None);
     bench.until_quoted(wanted).await;
     poller.until_sent(1).await;
@@ -641,4 +646,31 @@ async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
     assert_eq!(poller.requests().len(), 2);
     assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
     poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_is_asked_for_once_whatever_happens_to_who_asks() {
+    let bench = Bench::new("", 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    let first = bench.ask_quote("0x01", 30).await;
+    let mut routes = poller.wire.routes.subscribe();
+    routes.wait_for(|routes| routes.len() == 1).await.unwrap();
+    // While that one is under way another question comes, and then the poller dies.
+    let second = bench.ask_quote("0x02", 30).await;
+    routes.wait_for(|routes| routes.len() == 2).await.unwrap();
+    poller.task.abort();
+    assert!(poller.task.await.unwrap_err().is_cancelled());
+    let next = bench.start(|_| Mood::Fine);
+    let third = bench.ask_quote("0x03", 30).await;
+    bench.until_quoted(third).await;
+    assert_eq!(
+        (routes.borrow().as_slice(), next.wire.routes.borrow().as_slice()),
+        (&["0x01", "0x02"].map(String::from)[..], &["0x03"].map(String::from)[..])
+    );
+    let lost = |id| bench.read(move |reader| reader.quote(id).unwrap().unwrap());
+    for id in [first, second] {
+        let lost = lost(id).await;
+        assert!(lost.sent_at.is_some() && lost.answer.is_none(), "{lost:?}");
+    }
+    next.stop().await.unwrap();
 }
