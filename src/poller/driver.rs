@@ -16,6 +16,7 @@ use tokio::{
 use super::{
     core::{Action, Core, Ended, Question},
     health::News,
+    takeover,
     wire::Wire,
 };
 use crate::{
@@ -27,7 +28,6 @@ use crate::{
         change::{Change, What},
         ids::RowId,
         observation::Failure,
-        span,
         transaction::Transaction,
     },
     schedule::Standing,
@@ -37,15 +37,11 @@ use crate::{
 /// How often the poller says that it is alive, when nothing else is to be said.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// After so long without a report a poller isn't there any more.
-const SILENT: Duration = Duration::from_secs(15);
+pub(super) const SILENT: Duration = Duration::from_secs(15);
 /// The longest that a request under way may still count at the service after it was given up.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
-/// The longest that a lease's last holder may make the next one wait.
-const LONGEST_HANDOVER: Duration = Duration::from_secs(11 * 60);
 /// The least time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two tries to take the lease that another process holds.
-const LEASE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How long a stopped poller waits for the answers that are under way.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -112,7 +108,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
     let mut stop = pin!(stop);
     let lease = tokio::select! {
         () = &mut stop => return Ok(()),
-        lease = take_lease(&setup) => lease?,
+        lease = takeover::take_lease(&setup) => lease?,
     };
     let mut driver = Driver::start(setup, lease).await?;
     loop {
@@ -149,45 +145,6 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
     driver.drain().await
 }
 
-async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerError> {
-    let Some(folder) = &setup.lease else { return Ok(None) };
-    let mut tries = 0;
-    loop {
-        let (folder, fingerprint) = (folder.clone(), setup.fingerprint.clone());
-        if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
-            return Ok(Some(lease));
-        }
-        // At first the holder may be about to say that it polls this very store.
-        tries += 1;
-        if tries > 1 {
-            report_waiting(setup).await?;
-        }
-        setup.clock.sleep_until(setup.clock.now().mono + LEASE_INTERVAL).await;
-    }
-}
-
-/// Says that another process spends the ID's budget, unless that process polls this very profile and says so itself.
-async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
-    let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
-    let waiting = PollerReport {
-        at,
-        id: setup.shown_id.clone(),
-        fingerprint: setup.fingerprint.clone(),
-        rps: setup.rps,
-        health: "waiting".into(),
-        valid_until: at + setup.clock.on_the_wall(SILENT),
-        ..PollerReport::default()
-    };
-    spawn_blocking(move || {
-        let last = store.reader()?.poller(&profile)?;
-        if last.is_none_or(|last| !last.is_live(at) || last.health == waiting.health) {
-            store.report(&profile, waiting).wait()?;
-        }
-        Ok(())
-    })
-    .await?
-}
-
 struct Driver<W> {
     setup: Setup<W>,
     core: Core,
@@ -210,7 +167,7 @@ impl<W: Wire> Driver<W> {
         let mut driver = Self {
             core: Core::new(
                 setup.rps,
-                now.mono + lease.as_ref().map_or(Duration::ZERO, |lease| handover(lease, setup.rps, now)),
+                now.mono + lease.as_ref().map_or(Duration::ZERO, |lease| takeover::handover(lease, setup.rps, now)),
             ),
             lease,
             requests: JoinSet::new(),
@@ -458,14 +415,6 @@ impl<W: Wire> Driver<W> {
         self.report(now, true);
         Ok(())
     }
-}
-
-/// How long the new holder of a lease waits. The process before may just have sent its last request, so at least until its
-/// window has passed; longer if it left word.
-fn handover(lease: &Lease, rps: f64, now: Now) -> Duration {
-    let window = Duration::try_from_secs_f64(1.0 / rps.min(1.0)).unwrap_or(Duration::MAX);
-    let word = lease.not_before().map_or(Duration::ZERO, |moment| span::between(now.wall, moment));
-    window.max(word.min(LONGEST_HANDOVER))
 }
 
 /// A moment of the monotonic clock on the wall; `None` beyond the calendar.

@@ -6,6 +6,7 @@
 mod core;
 mod driver;
 mod health;
+mod takeover;
 mod wire;
 
 pub use self::{
