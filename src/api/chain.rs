@@ -6,6 +6,7 @@ use super::reader::{Reader, Scope, plain_link};
 use crate::domain::{
     chain_config::{ChainConfig, Currency},
     ids::ChainId,
+    text,
 };
 
 /// Single texts.
@@ -39,8 +40,12 @@ pub fn config(reader: &mut Reader, chain: &Scope<'_>) -> Option<ChainConfig> {
     let mut other = reader.others(&quiet, &documented);
     let mut within = |reader: &mut Reader, name: &str, documented: &[&str]| {
         let scope = reader.object(&quiet, name)?;
-        other
-            .extend(reader.others(&scope, documented).into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+        other.extend(
+            reader
+                .others(&scope, documented)
+                .into_iter()
+                .map(|(key, value)| (text::clean(&format!("{name}.{key}")), value)),
+        );
         Some(scope)
     };
     let compliance = within(reader, "compliance", &["trmIdentifier"]);

@@ -10,6 +10,7 @@ use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
 use super::{
+    complain,
     exit::Exit,
     session::{Place, Polling, Running},
     signals,
@@ -83,15 +84,21 @@ async fn wait(
 ) -> Result<Ended> {
     let mut commits = store.subscribe()?;
     let last = read(store, Reader::last_change).await?;
+    let mut told = false;
     loop {
         if read(store, done.clone()).await? {
             return Ok(Ended::Done);
         }
-        let (profile, fingerprint) = (profile.to_owned(), fingerprint.to_owned());
-        let (last, now) = (last, clock.now().wall);
-        let since = Since { profile, fingerprint, last, now };
+        let now = clock.now().wall;
+        let since = Since { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
         if let Some(exit) = read(store, move |reader| obstructed(reader, &since)).await? {
             return Ok(Ended::Obstructed(exit));
+        }
+        let own = profile.to_owned();
+        let report = read(store, move |reader| reader.poller(&own)).await?;
+        if !told && report.is_some_and(|report| report.health == "waiting" && report.is_live(now)) {
+            complain("another hoptop spends this ID's budget, on another store or profile; waiting for it");
+            told = true;
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
