@@ -76,6 +76,9 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
     let mut reader = Reader::default();
     let mut chains = Vec::new();
     let status = reader.text(&top, "routerTransactionStatus").unwrap_or_default();
+    if status == "refunded" {
+        reader.warn("the status is `refunded`, which is read as refund");
+    }
     let from = reader.object(&top, "fromChain");
     // The destination fills up as the transfer goes on, so its gaps are no news.
     let to = reader.object(&top, "toChain").map(Scope::with_usual_gaps);

@@ -1,14 +1,15 @@
 //! The JSON of an answer, in memory that is bounded (`cases.md` 14, 22).
 //!
-//! As values a mebibyte of `{"":0}` would take a hundred of them, so arrays and objects are counted. It must never leave
-//! a part out in silence: what holds more is refused as a whole.
+//! As values a mebibyte of `{"":0}` would take a hundred of them, so values are counted. It must never leave a part out in
+//! silence: what holds more is refused as a whole.
 
 use std::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// The most arrays and objects that a body may hold. A record has some forty; at some 600 bytes each this many take 20 MB.
+/// The most values that a body may hold. A record has some two hundred; an array or object in an object, the largest, takes
+/// some 600 bytes, so that this many take 20 MB.
 const LIMIT: usize = 32_768;
 
 /// The one value that `raw` holds. Of duplicate keys the last counts; nesting is limited by `serde_json` to 128 levels,
@@ -21,7 +22,7 @@ pub fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// A value of which the arrays and objects are counted.
+/// A value that is counted, with all that is in it.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     left: &'a Cell<usize>,
@@ -30,7 +31,7 @@ struct Bounded<'a> {
 impl Bounded<'_> {
     fn count<E: Error>(self) -> Result<(), E> {
         let left = self.left.get().checked_sub(1);
-        self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {LIMIT} arrays and objects")))?);
+        self.left.set(left.ok_or_else(|| E::custom(format_args!("more than {LIMIT} values")))?);
         Ok(())
     }
 }
@@ -39,6 +40,7 @@ impl<'de> DeserializeSeed<'de> for Bounded<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.count()?;
         deserializer.deserialize_any(self)
     }
 }
@@ -75,7 +77,6 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.count()?;
         let mut array = Vec::new();
         while let Some(entry) = entries.next_element_seed(self)? {
             array.push(entry);
@@ -84,7 +85,6 @@ impl<'de> Visitor<'de> for Bounded<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.count()?;
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             object.insert(key, entries.next_value_seed(self)?);
@@ -117,9 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn arrays_and_objects_are_counted() {
-        let of = |count: usize| format!("[{}[]]", r#"{"":0},"#.repeat(count - 2));
+    fn values_are_counted() {
+        // The list itself, and each of its entries with the one inside.
+        let of = |count: usize| format!("[{}0]", r#"{"":0},"#.repeat((count - 2) / 2));
         assert!(parse(&of(LIMIT)).is_ok());
-        assert!(parse(&of(LIMIT + 1)).unwrap_err().to_string().starts_with("more than 32768 arrays and objects at"));
+        assert!(parse(&of(LIMIT + 2)).unwrap_err().to_string().starts_with("more than 32768 values at"));
     }
 }

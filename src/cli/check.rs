@@ -18,7 +18,7 @@ use crate::{
     config::Settings,
     domain::{
         advice,
-        alert::{self, Alert},
+        alert::{self, Alert, Rule},
         filter::Candidate,
         glance,
         ids::RowId,
@@ -53,7 +53,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Polls and prints.
 pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
-    let Some(rows) = rows(args, cx)? else { return Ok(Exit::Error) };
+    let Some(rows) = rows(args, cx)? else {
+        writeln!(cx.err, "nothing was asked")?;
+        return Ok(Exit::Error);
+    };
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir)?;
     cx.store.request_poll(rows.clone(), cx.now.wall).wait()?;
@@ -88,7 +91,7 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     };
     let exit = verdict(&checked, obstacle);
     if checked.iter().any(|checked| checked.heard == Heard::Nothing) {
-        let why = errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?;
+        let why = errand::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not everything was asked about: {why}")?;
     }
     Ok(exit)
@@ -195,7 +198,12 @@ fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
     if let Some(say) = &advice.say {
         writeln!(cx.out, "  SAY      {say}")?;
     }
-    writeln!(cx.out, "  DO       {}", advice.act)?;
+    let act = match heard {
+        Heard::Refused => advice::profile_action(Rule::Unauthorized),
+        Heard::OutOfReach | Heard::Nothing => "try again, and see below what stood in the way",
+        Heard::News | Heard::Rejected | Heard::Useless => &advice.act,
+    };
+    writeln!(cx.out, "  DO       {act}")?;
     if let Some(message) = &tx.learned.message {
         writeln!(cx.out, "  SERVICE  {message}")?;
     }
@@ -205,7 +213,8 @@ fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
     );
     match (heard, &tx.learned.last_error) {
         (Heard::News, _) => {}
-        (Heard::Nothing, _) => writeln!(cx.out, "  POLL     not asked about; {older}")?,
+        (Heard::Nothing, Some(error)) => writeln!(cx.out, "  POLL     not asked about; {older}; before: {error}")?,
+        (Heard::Nothing, None) => writeln!(cx.out, "  POLL     not asked about; {older}")?,
         (_, Some(error)) => writeln!(cx.out, "  POLL     {error}; {older}")?,
         (_, None) => {}
     }

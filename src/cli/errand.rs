@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
@@ -147,7 +147,7 @@ fn obstructed(reader: &Reader, since: &Since) -> Result<Option<Exit>, StoreError
 }
 
 /// Why nothing came, for a person.
-pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>, zone: FixedOffset) -> Result<String> {
+pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
     // Our own may have said that it stopped.
     let said = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
     let report = reader.poller(profile)?.filter(said);
@@ -155,8 +155,13 @@ pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>, zone: Fix
         Some(report) if report.health == "waiting" => {
             "another hoptop spends this ID's budget, on another store or profile; try again when that one ends".into()
         }
-        Some(PollerReport { resting_until: Some(until), .. }) if until > now => {
-            format!("the service wants no requests of this ID before {}", span::clock_time(until, now, zone))
+        Some(PollerReport { resting_until: Some(until), health, last_error, .. }) if until > now => {
+            let rest = span::long(span::between(now, until));
+            let why = last_error.map_or_else(String::new, |error| format!(": {}", text::clean(&error)));
+            match health.as_str() {
+                "throttled" => format!("the service wants no requests of this ID for {rest}{why}"),
+                _ => format!("hoptop rests for {rest} after failures{why}"),
+            }
         }
         Some(PollerReport { last_error: Some(error), .. }) => text::clean(&error),
         _ => "no answer came in time; check the base URL, the network and the service".into(),

@@ -97,6 +97,9 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
             return Ok(Exit::Usage);
         }
     };
+    if let Some(warning) = odd_address(&request) {
+        writeln!(cx.err, "warning: {warning}")?;
+    }
     // Whatever could keep us from asking comes first: nobody is to ask on our behalf after we have failed.
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir)?;
@@ -137,7 +140,7 @@ fn heard(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
         Some(quote) if quote.sent_at.is_some() => {
             Outcome::InVain("the request was sent and its answer was lost; ask again".into(), exit)
         }
-        _ => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall, cx.zone)?, exit),
+        _ => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall)?, exit),
     })
 }
 
@@ -192,6 +195,17 @@ fn address(raw: &str) -> Result<String, String> {
     }
 }
 
+/// A word about an address that can't be one of its chain: a refund would go there.
+fn odd_address(request: &QuoteRequest) -> Option<String> {
+    let is_evm_chain = request.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
+    let digits = request.from_address.strip_prefix("0x").unwrap_or_default();
+    let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_evm_chain && !is_evm).then(|| {
+        let (address, chain) = (&request.from_address, &request.from_chain);
+        format!("`{address}` doesn't look like an address on chain {chain}; a refund would be paid to it")
+    })
+}
+
 fn verdict(outcome: &Outcome) -> Exit {
     let answer = match outcome {
         Outcome::Answered { quote, .. } => quote.answer.as_ref(),
@@ -229,7 +243,7 @@ fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context)
     let estimate = route.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
     writeln!(cx.out, "estimate       {}", estimate.as_deref().unwrap_or("(none came)"))?;
     let deadline = Deadline::new(Some(cx.now.wall), cx.now.wall, route.estimate);
-    writeln!(cx.out, "support after  {}, if it is sent now", deadline.basis())?;
+    writeln!(cx.out, "support after  {} from sending on", deadline.basis())?;
     writeln!(cx.out, "refund to      {}, if it is an intents route that fails", request.from_address)?;
     let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
     writeln!(cx.out, "kind           {kind}")?;
@@ -289,6 +303,8 @@ struct QuoteView<'a> {
     request: &'a QuoteRequest,
     /// The service's answer as it came, if it is JSON.
     response: Option<Box<RawValue>>,
+    /// The start of it, if it isn't.
+    body: Option<String>,
 }
 
 impl<'a> QuoteView<'a> {
@@ -307,6 +323,7 @@ impl<'a> QuoteView<'a> {
             http_status: None,
             request,
             response: None,
+            body: None,
         };
         match outcome {
             Outcome::InVain(why, _) => view.error = Some(why.clone()),
@@ -325,6 +342,8 @@ impl<'a> QuoteView<'a> {
         self.age = quote.answered_at.map(|at| json::seconds(span::between(at, now)));
         self.http_status = quote.http_status;
         self.response = quote.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
+        let unread = quote.body.as_deref().filter(|_| self.response.is_none());
+        self.body = unread.and_then(text::clean_or_none);
         self.resolution = quote.answer.as_ref().and_then(QuoteAnswer::resolution);
         match &quote.answer {
             Some(QuoteAnswer::Route(route)) => {

@@ -14,7 +14,7 @@ use color_eyre::eyre::{Result, WrapErr, bail};
 use super::{exit::Exit, signals};
 use crate::{
     clock::Clock,
-    domain::transaction::NewTransaction,
+    domain::{text, transaction::NewTransaction},
     sim::{
         scenario::Scenario,
         server,
@@ -38,7 +38,7 @@ pub struct SimulateArgs {
     /// How many transactions the made-up world has
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     transactions: u32,
-    /// Write the world's transactions as CSV, ready for `hoptop import`
+    /// Write the world's transactions as CSV, ready for `hoptop import`, and then serve
     #[arg(long, value_name = "FILE")]
     batch: Option<PathBuf>,
 }
@@ -61,6 +61,8 @@ pub fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     let transfers = world.transfers();
     if let Some(path) = &args.batch {
         write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
+        let (count, path) = (transfers.len(), text::clean(&path.display().to_string()));
+        writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
     }
     let service = Arc::new(Mutex::new(Service::new(world, limits)));
     super::runtime()?.block_on(async {

@@ -33,6 +33,8 @@ pub enum Situation {
     Unconfirmed,
     /// Not found, and young.
     Indexing,
+    /// The service says "not filled", which is other news than "not found" (`cases.md` 1).
+    NotFilled,
     /// Completed.
     Completed,
     /// Not polled, since a person said so.
@@ -70,7 +72,9 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         Rule::RefundSlow => {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
-        Rule::NotFoundLong => status == Some(&RouterStatus::NotFound) && tx.age(now) >= NOT_FOUND_LONG,
+        Rule::NotFoundLong => {
+            status == Some(&RouterStatus::NotFound) && tx.age(now) >= NOT_FOUND_LONG && !is_not_filled(tx)
+        }
         Rule::Rejected => matches!(tx.tracking, Tracking::Parked(_)),
         Rule::Regressed => learned.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
         Rule::PollFailing => {
@@ -102,10 +106,17 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         None if learned_nothing(tx) => Situation::Unanswered,
         None => Situation::Unasked,
         Some(RouterStatus::Success) => Situation::Completed,
+        Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
         Some(RouterStatus::NotFound) if tx.age(now) < NOT_FOUND_LONG => Situation::Indexing,
         Some(_) if now >= tx.deadline().at => Situation::Unconfirmed,
         Some(_) => Situation::Waiting,
     }
+}
+
+/// Whether the service's last 404 said so.
+fn is_not_filled(tx: &Transaction) -> bool {
+    let said = tx.learned.message.as_deref().unwrap_or_default().to_lowercase();
+    tx.learned.status == Some(RouterStatus::NotFound) && said.contains("not filled")
 }
 
 /// Whether requests went out and brought nothing of the transaction.
@@ -131,6 +142,11 @@ pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice
         _ => tx.told.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
+    let carries_error = tx.learned.record.as_ref().is_some_and(|record| record.error.is_some());
+    let act = match situation {
+        Situation::Waiting if carries_error => "nothing yet, though the record carries an error: read it",
+        _ => act,
+    };
     Advice { situation, verdict: verdict(tx, situation, now, zone), say, act: fill(act, value) }
 }
 
@@ -158,6 +174,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Waiting => format!("WAITING, {} left", span::long(span::between(now, deadline.at))),
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
+        Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
         Situation::Completed => format!("COMPLETED in {}", span::long(tx.age(now))),
         Situation::Untracked => "NOT POLLED any more".into(),
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
@@ -186,13 +203,20 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
 fn words(situation: Situation) -> (&'static str, &'static str) {
     match situation {
         Situation::Unasked => ("", "nothing yet; the first answer is on its way"),
-        Situation::Unanswered => ("", "nothing yet; hoptop asks again, and the last try says what was wrong"),
+        Situation::Unanswered => (
+            "Status is temporarily unavailable.",
+            "see the last try for what is wrong, and put that right; hoptop asks again by itself",
+        ),
         Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
         Situation::Unconfirmed => (
             "Still in progress when we last looked; we are checking again.",
             "poll it now (r, or `hoptop check`) before contacting support",
         ),
         Situation::Indexing => ("Not visible yet; usually 5 to 10 s, longer on some chains.", "nothing"),
+        Situation::NotFilled => (
+            "The service says that it isn't filled yet; nothing is to be done. Check again after {deadline}.",
+            "nothing before {deadline}; the words are the service's own",
+        ),
         Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
         Situation::Untracked => ("", "nothing; add it again to go on polling"),
         Situation::RefundWatched => (
@@ -299,8 +323,18 @@ mod tests {
     fn the_table_names_what_there_is_and_values_are_not_read_again() {
         use Situation::*;
         let known = ["deadline", "source", "destination", "bridge", "from_address"];
-        let own =
-            [Unasked, Unanswered, Waiting, Unconfirmed, Indexing, Completed, Untracked, RefundWatched, NeedsGasUnseen];
+        let own = [
+            Unasked,
+            Unanswered,
+            Waiting,
+            Unconfirmed,
+            Indexing,
+            NotFilled,
+            Completed,
+            Untracked,
+            RefundWatched,
+            NeedsGasUnseen,
+        ];
         for situation in own.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
             let (say, act) = words(situation);
             for text in [say, act] {

@@ -25,14 +25,14 @@ impl Format {
             Self::Markdown => {
                 "**{verdict}**\n\n{say}\n\n\
                  - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n\
-                 - Error: {error}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
+                 - Error: {error}\n- Last try: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
                  - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
                  - Bridge: {bridge_link}\n- As of: {as_of}\n"
             }
             Self::Text => {
                 "{verdict}\n\n{say}\n\n\
                  Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
-                 Error         {error}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
+                 Error         {error}\nLast try      {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
                  Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
                  As of         {as_of}\n"
             }
@@ -79,6 +79,7 @@ const FIELDS: &[(&str, Kind, Value)] = &[
     ("status", Kind::Words, |facts| facts.status()),
     ("message", Kind::Words, |facts| facts.tx.learned.message.clone().unwrap_or_default()),
     ("error", Kind::Words, |facts| facts.record_text(|record| record.error.clone())),
+    ("last_try", Kind::Words, |facts| facts.tx.learned.last_error.clone().unwrap_or_default()),
     ("submitted", Kind::Words, |facts| facts.submitted()),
     ("deadline", Kind::Words, |facts| facts.deadline()),
     ("refund_to", Kind::Code, |facts| facts.refund_to()),
@@ -88,6 +89,7 @@ const FIELDS: &[(&str, Kind, Value)] = &[
     ("destination_link", Kind::Link, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
     ("bridge_link", Kind::Link, |facts| facts.record_text(|record| record.bridge_url.clone())),
     ("as_of", Kind::Words, |facts| facts.as_of()),
+    ("age", Kind::Words, |facts| facts.age()),
 ];
 
 fn hash(hash: Option<&TxHash>) -> String {
@@ -135,9 +137,17 @@ impl Facts<'_> {
     }
 
     fn as_of(&self) -> String {
-        let Some(at) = self.tx.learned.last_checked_at else { return "not checked yet".into() };
-        let age = span::between(at, self.now);
-        format!("{}, the last answer (written {} later)", self.stamp(at), span::long(age))
+        match (self.tx.learned.last_checked_at, &self.tx.learned.last_error) {
+            (Some(at), _) => self.stamp(at),
+            (None, Some(_)) => "no status came yet".into(),
+            (None, None) => "not checked yet".into(),
+        }
+    }
+
+    /// How old that is.
+    fn age(&self) -> String {
+        let age = |at| span::long(span::between(at, self.now));
+        self.tx.learned.last_checked_at.map(age).unwrap_or_default()
     }
 }
 
@@ -226,6 +236,9 @@ fn line(text: &str) -> Result<Vec<Piece>, TemplateError> {
             continue;
         }
         let (name, after) = after.split_once('}').ok_or(TemplateError::Open)?;
+        if name.contains('{') {
+            return Err(TemplateError::Open);
+        }
         let known = FIELDS.iter().position(|(field, ..)| *field == name.trim());
         pieces.push(Piece::Field(known.ok_or_else(|| TemplateError::Unknown { name: super::text::clean(name) })?));
         rest = after;
@@ -353,7 +366,16 @@ mod tests {
             (plain(0, Outcome::NotFound(None)), "INDEXING", "Not visible yet; usually 5 to 10 s"),
             (plain(4, Outcome::NotFound(None)), "NOT FOUND for 6m", "Please confirm the hash and the source chain."),
             (plain(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
-            (plain(1, Outcome::Failed(Failure::Rejected("no".into()))), "REJECTED by the service", "Submitted"),
+            (
+                plain(1, Outcome::Failed(Failure::Rejected("no".into()))),
+                "REJECTED by the service",
+                "Last try      the service rejected the request: no",
+            ),
+            (
+                plain(1, Outcome::NotFound(Some("Transaction not filled".into()))),
+                "NOT FILLED yet",
+                "The service says that it isn't filled yet;",
+            ),
         ];
         for (text, verdict, rest) in table {
             assert!(text.starts_with(verdict) && text.contains(rest), "{verdict}\n{text}");
@@ -382,7 +404,7 @@ Error         no solver
 Submitted     1969-12-31 23:57:00 UTC
 Refund to     0xabc
 Source        https://arb.example/tx/0x1
-As of         1970-01-01 00:01:00 UTC, the last answer (written 2m later)";
+As of         1970-01-01 00:01:00 UTC";
         assert_eq!(text, expected);
     }
 
@@ -424,6 +446,7 @@ As of         1970-01-01 00:01:00 UTC, the last answer (written 2m later)";
         let error = Template::parse("a {verdct}").unwrap_err().to_string();
         assert!(error.starts_with("`{verdct}` is unknown; there are verdict, say, do, hash"), "{error}");
         assert_eq!(Template::parse("{say"), Err(TemplateError::Open));
+        assert_eq!(Template::parse("{hash: {say}"), Err(TemplateError::Open));
     }
 
     #[test]

@@ -166,7 +166,9 @@ impl QuoteAnswer {
     pub fn resolution(&self) -> Option<&'static str> {
         match self {
             Self::Route(_) => None,
-            Self::WalletLimited { .. } => Some("wait until then, or ask without --with-transaction-data"),
+            Self::WalletLimited { .. } => {
+                Some("wait that long; pricing alone, without --with-transaction-data, isn't limited")
+            }
             Self::Failed(failure) => Some(resolution(failure)),
         }
     }
@@ -208,7 +210,7 @@ fn resolution(failure: &Failure) -> &'static str {
         Failure::Throttled { .. } => "somebody else may use this ID; wait, and check --rps against the ID's limit",
         Failure::Server { status: 300..=499, .. } => "check the base URL",
         Failure::Server { .. } => "the service has trouble; try again later",
-        Failure::Unreadable(_) | Failure::OtherTransaction(_) => "report it to the provider; the body is kept",
+        Failure::Unreadable(_) | Failure::OtherTransaction(_) => "report it to the provider; --json shows what came",
         Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
     }
 }
@@ -268,7 +270,7 @@ mod tests {
             ),
             (QuoteAnswer::Failed(Failure::Server { status: 500, message: "oops".into() }), "the service has trouble"),
             (QuoteAnswer::Failed(Failure::Server { status: 404, message: "No route found".into() }), "check chains"),
-            (QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH }, "wait until then"),
+            (QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH }, "wait that long"),
         ];
         for (answer, expected) in table {
             let resolution = answer.resolution().unwrap();

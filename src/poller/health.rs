@@ -12,6 +12,8 @@ use crate::{
 
 /// Outages in a row that open the breaker.
 const OUTAGES: u32 = 5;
+/// It stays closed as long as an answer came this recently: then some transactions have trouble, not the service.
+const SOUND: Duration = Duration::from_secs(2);
 /// Between probes of a service that is out of reach: 5, 10, 20, 40, 60, 60 … s.
 const FIRST_PROBE: Duration = Duration::from_secs(5);
 const LONGEST_PROBE: Duration = Duration::from_secs(60);
@@ -73,6 +75,8 @@ enum State {
 pub(super) struct Health {
     state: State,
     outages: u32,
+    /// When the last answer came.
+    last_answer: Option<Mono>,
     next_probe: Mono,
     /// An earlier run left with trouble that no answer has ended yet.
     trouble_before: bool,
@@ -107,7 +111,10 @@ impl Health {
                 self.throttled(failure)
             }
             Some(failure) if failure.is_outage() => self.outage(failure, now),
-            _ => self.answered(),
+            _ => {
+                self.last_answer = Some(now);
+                self.answered()
+            }
         }
     }
 
@@ -142,7 +149,7 @@ impl Health {
                 return None;
             }
             State::Unreachable { probes } => probes.saturating_add(1),
-            State::Live | State::Throttled { .. } if self.outages < OUTAGES => return None,
+            State::Live | State::Throttled { .. } if self.outages < OUTAGES || self.was_sound(now) => return None,
             State::Live | State::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
@@ -150,6 +157,10 @@ impl Health {
         let is_news = !matches!(self.state, State::Unreachable { .. });
         self.state = State::Unreachable { probes };
         is_news.then(|| News::Unreachable(failure.line()))
+    }
+
+    fn was_sound(&self, now: Mono) -> bool {
+        self.last_answer.is_some_and(|answer| now.since(answer) < SOUND)
     }
 
     /// Whether anything stands in the way, now or since an earlier run.
@@ -214,6 +225,16 @@ mod tests {
         assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
         assert_eq!(health.ended(None, at(0)), Some(News::Recovered));
         assert_eq!((health.probe_at(), health.word()), (None, "live"));
+    }
+
+    #[test]
+    fn outages_beside_answers_do_not_open_the_breaker() {
+        let mut health = Health::default();
+        health.ended(None, at(10));
+        for _ in 0..20 {
+            assert_eq!(health.ended(Some(&outage()), at(11)), None);
+        }
+        assert!(matches!(health.ended(Some(&outage()), at(12)), Some(News::Unreachable(_))));
     }
 
     #[test]

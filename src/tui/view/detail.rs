@@ -316,9 +316,10 @@ fn step_line(look: &Look<'_>, (index, step): (usize, &Step), chain: &str, column
     let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
     Line::from(vec![
         Span::styled(format!("  {} ", index + 1), look.theme.dim()),
-        Span::styled(width::fit(status, 9, look.theme.ellipsis), style),
-        Span::raw(width::fit(step.action.as_deref().unwrap_or("-"), 6, look.theme.ellipsis)),
-        Span::raw(width::fit(chain, 14, look.theme.ellipsis)),
+        Span::styled(width::fit(status, 8, look.theme.ellipsis), style),
+        Span::raw(" "),
+        Span::raw(format!("{} ", width::fit(step.action.as_deref().unwrap_or("-"), 5, look.theme.ellipsis))),
+        Span::raw(format!("{} ", width::fit(chain, 13, look.theme.ellipsis))),
         Span::styled(width::cut_middle(&hash, room.min(24), look.theme.ellipsis), look.theme.dim()),
     ])
 }
