@@ -163,7 +163,10 @@ impl Checked {
     fn needs_attention(&self) -> bool {
         let settled_badly =
             self.tx.is_settled() && !matches!(&self.tx.learned.status, Some(status) if status.name() == "success");
-        settled_badly || self.heard == Heard::Rejected || matches!(self.tx.tracking, Tracking::Parked(_))
+        settled_badly
+            || self.tx.learned.conflict.is_some()
+            || self.heard == Heard::Rejected
+            || matches!(self.tx.tracking, Tracking::Parked(_))
     }
 }
 

@@ -339,7 +339,8 @@ impl<'a> QuoteView<'a> {
     fn take(&mut self, quote: &'a StoredQuote, kept: bool, now: DateTime<Utc>) {
         self.kept = kept;
         self.answered_at = quote.answered_at.map(span::rfc3339);
-        self.age = quote.answered_at.map(|at| json::seconds(span::between(at, now)));
+        let whole_milliseconds = |span: Duration| Duration::from_millis(u64::try_from(span.as_millis()).unwrap_or(0));
+        self.age = quote.answered_at.map(|at| json::seconds(whole_milliseconds(span::between(at, now))));
         self.http_status = quote.http_status;
         self.response = quote.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
         let unread = quote.body.as_deref().filter(|_| self.response.is_none());

@@ -259,7 +259,7 @@ fn alert_words(rule: Rule) -> (&'static str, &'static str) {
             "check: the source hash, not the destination's? the right chain? mined?",
         ),
         Rule::Rejected => ("", "fix the parameter that the service names, by adding the transaction again"),
-        Rule::Regressed => ("", "read the raw body; report it to the provider"),
+        Rule::Regressed => ("", "read the raw body (`hoptop show TX --raw`) and report it to the provider"),
         Rule::PollFailing => ("Status is temporarily unavailable.", "see the last error"),
         Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop keeps trying"),
         Rule::Unauthorized => ("", "check the integrator ID; hoptop tries again once a minute"),
