@@ -17,6 +17,7 @@ pub mod json;
 pub mod list;
 mod log;
 pub mod quote;
+mod quote_json;
 mod session;
 pub mod show;
 mod signals;
