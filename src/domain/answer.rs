@@ -1,6 +1,6 @@
 //! The reply for a ticket: verdict, what to say, what was seen and when, the links (`DESIGN.md`, Alerts).
 //!
-//! The text is a template, ours or the config's; the values are one table, [`FIELDS`]. A line whose values are all empty is
+//! The text is a template, ours or the config's; the values are one table, `FIELDS`. A line whose values are all empty is
 //! left out. Nothing that came from outside may act in it: in Markdown every value is escaped.
 
 use chrono::{DateTime, FixedOffset, Utc};
