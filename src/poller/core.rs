@@ -301,6 +301,17 @@ mod tests {
     }
 
     #[test]
+    fn with_nothing_to_poll_a_refused_id_stays_refused_until_its_probe_is_due() {
+        let mut core = core(10.0, 0);
+        core.request_route(7);
+        let route = send(&mut core, at(0));
+        let refused = Failure::Unauthorized("invalid".into());
+        assert!(end(&mut core, route, Some(&refused), at(100)).is_some());
+        assert_eq!((core.stand_down(at(60_000).mono), core.health(at(60_000).mono).0), (None, "unauthorized"));
+        assert_eq!(core.stand_down(at(60_100).mono), Some(News::Recovered));
+    }
+
+    #[test]
     fn the_use_of_the_budget_is_counted() {
         let mut core = core(2.0, 100);
         for turn in 0..20 {
