@@ -121,18 +121,7 @@ struct InProcess {
 
 impl Wire for InProcess {
     async fn status(&self, told: &Told) -> Observation {
-        let query = [
-            ("transactionId", told.transaction_id.as_str()),
-            ("fromChainId", told.from_chain.as_str()),
-            ("toChainId", told.to_chain.as_str()),
-            ("quoteId", &told.quote_id),
-        ];
-        let request = Request {
-            path: "/v2/status".into(),
-            integrator_id: Some("dashboard-loop".into()),
-            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-            ..Request::default()
-        };
+        let request = Request::status(told, "dashboard-loop");
         let arrived = self.clock.now();
         let reply = self.service.lock().unwrap().handle(&request, arrived);
         self.clock.sleep_until(arrived.mono + reply.delay).await;

@@ -282,7 +282,7 @@ fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::ids::ChainId;
+    use crate::domain::{fixtures, ids::ChainId};
 
     #[test]
     fn a_quote_id_is_one_word_for_a_shell() {
@@ -298,16 +298,8 @@ mod tests {
         let table =
             [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
         for (chain, from_address, odd) in table {
-            let request = QuoteRequest {
-                from_address: from_address.into(),
-                from_chain: ChainId::new(chain),
-                from_token: "0x1".into(),
-                from_amount: Amount::parse("1").unwrap(),
-                to_chain: ChainId::new("10"),
-                to_token: "0x2".into(),
-                to_address: "0x3".into(),
-                quote_only: true,
-            };
+            let from_chain = ChainId::new(chain);
+            let request = QuoteRequest { from_chain, ..fixtures::quote_request(from_address) };
             assert_eq!(odd_address(&request).is_some(), odd, "{chain} {from_address}");
         }
     }

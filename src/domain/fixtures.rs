@@ -9,6 +9,7 @@ use chrono::DateTime;
 use super::{
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
+    quote::{Amount, QuoteRequest},
     record::StatusRecord,
     status::RouterStatus,
     transaction::{ChainNames, Learned, NewTransaction, Told, Tracking, Transaction},
@@ -47,6 +48,20 @@ pub fn transaction(number: i64) -> Transaction {
         poll_requested_at: None,
         tracking: Tracking::Active,
         learned: Learned::default(),
+    }
+}
+
+/// What is asked for a route of the same chains, pricing only.
+pub fn quote_request(from_address: &str) -> QuoteRequest {
+    QuoteRequest {
+        from_address: from_address.into(),
+        from_chain: ChainId::new("42161"),
+        from_token: "0x1".into(),
+        from_amount: Amount::parse("25").unwrap(),
+        to_chain: ChainId::new("8453"),
+        to_token: "0x2".into(),
+        to_address: "0x3".into(),
+        quote_only: true,
     }
 }
 

@@ -22,9 +22,10 @@ use crate::{
     domain::{
         alert::Rule,
         change::{Change, What},
-        ids::{ChainId, RowId},
+        fixtures,
+        ids::RowId,
         observation::{Failure, Observation, Outcome},
-        quote::{Amount, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
+        quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
         transaction::{NewTransaction, Told, Tracking, Transaction},
     },
@@ -63,21 +64,6 @@ struct SimulatedWire {
 }
 
 impl SimulatedWire {
-    fn request(told: &Told, id: &str) -> Request {
-        let query = [
-            ("transactionId", told.transaction_id.as_str()),
-            ("fromChainId", told.from_chain.as_str()),
-            ("toChainId", told.to_chain.as_str()),
-            ("quoteId", told.quote_id.as_str()),
-        ];
-        Request {
-            path: "/v2/status".to_owned(),
-            integrator_id: Some(id.to_owned()),
-            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-            ..Request::default()
-        }
-    }
-
     async fn fail(&self, failure: Failure, after: Duration) -> Observation {
         self.clock.sleep_until(self.clock.now().mono + after).await;
         Observation {
@@ -103,7 +89,7 @@ impl Wire for SimulatedWire {
             Mood::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
             Mood::Panics => panic!("the wire is to panic here"),
         };
-        let reply = locked(&self.service).handle(&Self::request(told, id), now);
+        let reply = locked(&self.service).handle(&Request::status(told, id), now);
         self.clock.sleep_until(now.mono + reply.delay).await;
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
@@ -587,16 +573,7 @@ async fn a_request_that_panics_ends_the_poller_with_an_error() {
 }
 
 fn wish(from_address: &str, at: DateTime<Utc>, seconds: i64) -> QuoteWish {
-    let request = QuoteRequest {
-        from_address: from_address.into(),
-        from_chain: ChainId::new("42161"),
-        from_token: "0x1".into(),
-        from_amount: Amount::parse("25").unwrap(),
-        to_chain: ChainId::new("8453"),
-        to_token: "0x2".into(),
-        to_address: "0x3".into(),
-        quote_only: true,
-    };
+    let request = fixtures::quote_request(from_address);
     QuoteWish { profile: "default".into(), request, at, until: at + TimeDelta::seconds(seconds) }
 }
 

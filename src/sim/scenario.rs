@@ -267,18 +267,7 @@ mod tests {
     }
 
     fn request(told: &Told) -> Request {
-        let query = [
-            ("transactionId", told.transaction_id.as_str()),
-            ("fromChainId", told.from_chain.as_str()),
-            ("toChainId", told.to_chain.as_str()),
-            ("quoteId", &told.quote_id),
-        ];
-        Request {
-            path: "/v2/status".to_owned(),
-            integrator_id: Some("someone".to_owned()),
-            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-            ..Request::default()
-        }
+        Request::status(told, "someone")
     }
 
     fn status_of(body: &str) -> Option<String> {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     clock::Now,
-    domain::{chains, ids::ChainId, secret::IntegratorId},
+    domain::{chains, ids::ChainId, secret::IntegratorId, transaction::Told},
 };
 
 /// An ID that starts so is one that the service has withdrawn.
@@ -71,6 +71,22 @@ pub struct Request {
 }
 
 impl Request {
+    /// The request for a transaction's status, as it has to be (`service.md` 4.1).
+    pub fn status(told: &Told, integrator_id: &str) -> Self {
+        let query = [
+            ("transactionId", told.transaction_id.as_str()),
+            ("fromChainId", told.from_chain.as_str()),
+            ("toChainId", told.to_chain.as_str()),
+            ("quoteId", &told.quote_id),
+        ];
+        Self {
+            path: "/v2/status".to_owned(),
+            integrator_id: Some(integrator_id.to_owned()),
+            query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// The first value of a parameter that isn't empty.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
@@ -263,19 +279,7 @@ mod tests {
     }
 
     fn request(service: &Service) -> Request {
-        let told = service.world().transfers().remove(0).told;
-        let query = [
-            ("transactionId", told.transaction_id.to_string()),
-            ("fromChainId", told.from_chain.to_string()),
-            ("toChainId", told.to_chain.to_string()),
-            ("quoteId", told.quote_id),
-        ];
-        Request {
-            path: "/v2/status".to_owned(),
-            integrator_id: Some("canary-integrator-7f3a".to_owned()),
-            query: query.map(|(name, value)| (name.to_owned(), value)).to_vec(),
-            ..Request::default()
-        }
+        Request::status(&service.world().transfers().remove(0).told, "canary-integrator-7f3a")
     }
 
     /// The status and the `type` or the router status of the answer to `request` as `change` leaves it.

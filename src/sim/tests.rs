@@ -40,18 +40,7 @@ fn service(text: &str) -> Service {
 }
 
 fn asked(told: &Told) -> Request {
-    let query = [
-        ("transactionId", told.transaction_id.as_str()),
-        ("fromChainId", told.from_chain.as_str()),
-        ("toChainId", told.to_chain.as_str()),
-        ("quoteId", &told.quote_id),
-    ];
-    Request {
-        path: "/v2/status".to_owned(),
-        integrator_id: Some("someone".to_owned()),
-        query: query.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
-        ..Request::default()
-    }
+    Request::status(told, "someone")
 }
 
 fn transfers(world: &World) -> Vec<Transfer> {

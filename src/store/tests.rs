@@ -303,16 +303,7 @@ fn what_a_person_asked_for_waits_until_it_is_answered() {
 }
 
 fn wish(quote_only: bool, from_address: &str, second: i64) -> QuoteWish {
-    let request = QuoteRequest {
-        from_address: from_address.into(),
-        from_chain: ChainId::new("42161"),
-        from_token: "0x1".into(),
-        from_amount: Amount::parse("25").unwrap(),
-        to_chain: ChainId::new("8453"),
-        to_token: "0x2".into(),
-        to_address: "0x3".into(),
-        quote_only,
-    };
+    let request = QuoteRequest { quote_only, ..fixtures::quote_request(from_address) };
     QuoteWish { profile: "default".into(), request, at: at(second), until: at(second + 30) }
 }
 
