@@ -125,10 +125,9 @@ pub(super) fn claim(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Optio
             "UPDATE quotes SET sent_at = ?1 WHERE id = ?2 AND sent_at IS NULL AND answered_at IS NULL
              AND wanted_until > ?1 RETURNING profile, request",
         )?
-        .query_row(params![moment, id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        .query_row(params![moment, id], profile_and_request)
         .optional()?;
     let Some((profile, request)) = taken else { return Ok(None) };
-    let request: QuoteRequest = serde_json::from_str(&request).map_err(|error| columns::unreadable(1, error))?;
     let Some((until, message)) = held(db, &profile, &request, at)? else { return Ok(Some(request)) };
     let retry_after = span::between(at, until);
     let limited = QuoteAnswer::WalletLimited { message, retry_after };
@@ -159,35 +158,24 @@ pub(super) fn answer(
     observation: &QuoteObservation,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let sql = format!("{SELECT} WHERE id = ?");
-    let asked = db.prepare_cached(&sql)?.query_row([id], read).optional()?;
-    let Some(asked) = asked.filter(|asked| asked.answer.is_none()) else { return Ok(()) };
-    let profile: String =
-        db.prepare_cached("SELECT profile FROM quotes WHERE id = ?")?.query_row([id], |row| row.get(0))?;
     let (quote_id, estimate) = match &observation.answer {
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
     };
     let written = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
-    db.prepare_cached(
-        "UPDATE quotes SET answered_at = ?, answer = ?, http_status = ?, body = ?, quote_id = ?, estimate = ? WHERE id = ?",
-    )?
-    .execute(params![
-        columns::moment(at),
-        written,
-        observation.http_status,
-        observation.body,
-        quote_id,
-        estimate,
-        id
-    ])?;
+    let sql = "UPDATE quotes SET answered_at = ?, answer = ?, http_status = ?, body = ?, quote_id = ?, estimate = ?
+               WHERE id = ? AND answered_at IS NULL RETURNING profile, request";
+    let values =
+        params![columns::moment(at), written, observation.http_status, observation.body, quote_id, estimate, id];
+    let asked = db.prepare_cached(sql)?.query_row(values, profile_and_request).optional()?;
+    let Some((profile, request)) = asked else { return Ok(()) };
     if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
         db.prepare_cached(
             "INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)",
         )?
         .execute(params![
             profile,
-            asked.request.wallet(),
+            request.wallet(),
             columns::moment(at).saturating_add(columns::span(*retry_after)),
             message
         ])?;
@@ -197,12 +185,11 @@ pub(super) fn answer(
 
 /// What somebody waits for at `at` and nobody has taken on, the oldest first.
 pub(super) fn pending(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Vec<i64>, StoreError> {
-    let sql = format!(
-        "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![profile, columns::moment(at)], read)?;
-    Ok(rows.map(|row| row.map(|row| row.id)).collect::<Result<_, _>>()?)
+    let sql = "SELECT id FROM quotes
+               WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id";
+    let mut statement = db.prepare_cached(sql)?;
+    let ids = statement.query_map(params![profile, columns::moment(at)], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 pub(super) fn by_id(db: &Connection, id: i64) -> Result<Option<StoredQuote>, StoreError> {
@@ -216,10 +203,9 @@ pub(super) fn complete(db: &Connection, profile: &str, told: &mut Told) -> Resul
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db
         .prepare_cached(sql)?
-        .query_row([profile, &told.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, String>(1)?)))
+        .query_row([profile, &told.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, request_of(row)?)))
         .optional()?;
     let Some((estimate, request)) = found else { return Ok(Vec::new()) };
-    let request: QuoteRequest = serde_json::from_str(&request).map_err(|error| columns::unreadable(1, error))?;
     let mut filled = Vec::new();
     if let (None, Some(estimate)) = (told.estimate, estimate) {
         told.estimate = Some(columns::span_from(estimate));
@@ -232,15 +218,26 @@ pub(super) fn complete(db: &Connection, profile: &str, told: &mut Told) -> Resul
     Ok(filled)
 }
 
+/// The request, which is the second column of every query here that has one.
+fn request_of(row: &Row<'_>) -> rusqlite::Result<QuoteRequest> {
+    serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(|error| columns::unreadable(1, error))
+}
+
+fn profile_and_request(row: &Row<'_>) -> rusqlite::Result<(String, QuoteRequest)> {
+    Ok((row.get(0)?, request_of(row)?))
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredQuote> {
-    let json = |column: usize, error| columns::unreadable(column, error);
     let answer: Option<String> = row.get(4)?;
     Ok(StoredQuote {
         id: row.get(0)?,
-        request: serde_json::from_str(row.get_ref(1)?.as_str()?).map_err(|error| json(1, error))?,
+        request: request_of(row)?,
         asked_at: columns::moment_from(row.get(2)?),
         answered_at: row.get::<_, Option<i64>>(3)?.map(columns::moment_from),
-        answer: answer.map(|answer| serde_json::from_str(&answer)).transpose().map_err(|error| json(4, error))?,
+        answer: answer
+            .map(|answer| serde_json::from_str(&answer))
+            .transpose()
+            .map_err(|error| columns::unreadable(4, error))?,
         http_status: row.get(5)?,
         body: row.get(6)?,
         sent_at: row.get::<_, Option<i64>>(7)?.map(columns::moment_from),
