@@ -86,19 +86,17 @@ async fn wait(
     let last = read(store, Reader::last_change).await?;
     let mut told = false;
     loop {
-        if read(store, done.clone()).await? {
-            return Ok(Ended::Done);
-        }
         let now = clock.now().wall;
         let since = Since { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
-        if let Some(exit) = read(store, move |reader| obstructed(reader, &since)).await? {
-            return Ok(Ended::Obstructed(exit));
-        }
-        let own = profile.to_owned();
-        let report = read(store, move |reader| reader.poller(&own)).await?;
-        if !told && report.is_some_and(|report| report.health == "waiting" && report.is_live(now)) {
-            complain("another hoptop spends this ID's budget, on another store or profile; waiting for it");
-            told = true;
+        let done = done.clone();
+        match read(store, move |reader| Seen::look(reader, done, &since)).await? {
+            Seen::Done => return Ok(Ended::Done),
+            Seen::Obstacle(exit) => return Ok(Ended::Obstructed(exit)),
+            Seen::Waiting if !told => {
+                complain("another hoptop spends this ID's budget, on another store or profile; waiting for it");
+                told = true;
+            }
+            Seen::Waiting | Seen::Nothing => {}
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
@@ -122,9 +120,40 @@ struct Since {
     now: DateTime<Utc>,
 }
 
+/// What a look into the store finds.
+enum Seen {
+    /// What is wanted.
+    Done,
+    /// What keeps it from coming.
+    Obstacle(Exit),
+    /// Another process spends the budget, on something else.
+    Waiting,
+    /// Nothing yet.
+    Nothing,
+}
+
+impl Seen {
+    fn look(
+        reader: &Reader,
+        done: impl FnOnce(&Reader) -> Result<bool, StoreError>,
+        since: &Since,
+    ) -> Result<Self, StoreError> {
+        if done(reader)? {
+            return Ok(Self::Done);
+        }
+        let report = reader.poller(&since.profile)?.filter(|report| report.is_live(since.now));
+        let waits = report.as_ref().is_some_and(|report| report.health == "waiting");
+        Ok(match obstructed(reader, report, since)? {
+            Some(exit) => Self::Obstacle(exit),
+            None if waits => Self::Waiting,
+            None => Self::Nothing,
+        })
+    }
+}
+
 /// What stands in the way of the whole profile: by the news since, or else by the word of another process that spends the
 /// same budget. One with another ID, or another base URL, has other troubles.
-fn obstructed(reader: &Reader, since: &Since) -> Result<Option<Exit>, StoreError> {
+fn obstructed(reader: &Reader, report: Option<PollerReport>, since: &Since) -> Result<Option<Exit>, StoreError> {
     let Feed::Changes(changes) = reader.changes_after(since.last, 10_000)? else { return Ok(None) };
     let stands = |change: &Change| match change.what {
         What::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
@@ -136,10 +165,9 @@ fn obstructed(reader: &Reader, since: &Since) -> Result<Option<Exit>, StoreError
     if let Some(stands) = own.filter_map(stands).next_back() {
         return Ok(stands);
     }
-    let is_another = |report: &PollerReport| report.is_live(since.now) && report.process != std::process::id();
-    let report = reader.poller(&since.profile)?.filter(is_another);
-    let report = report.filter(|report| report.fingerprint == since.fingerprint);
-    Ok(report.and_then(|report| match report.health.as_str() {
+    let same_budget =
+        |report: &PollerReport| report.process != std::process::id() && report.fingerprint == since.fingerprint;
+    Ok(report.filter(same_budget).and_then(|report| match report.health.as_str() {
         "unauthorized" => Some(Exit::Unauthorized),
         "unreachable" => Some(Exit::Unreachable),
         _ => None,
