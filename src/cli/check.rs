@@ -18,7 +18,7 @@ use crate::{
     config::Settings,
     domain::{
         advice,
-        alert::{self, Alert, Rule},
+        alert::{self, Rule},
         filter::Candidate,
         glance,
         ids::RowId,
@@ -80,7 +80,8 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     let checked: Vec<Checked> = checked.collect::<Result<_, _>>()?;
     let (alerts, _) = alert::by_subject(reader.alerts()?);
     if args.json {
-        let shown: Vec<_> = checked.iter().map(|own| candidate(&own.tx, list::alerts_of(&alerts, &own.tx))).collect();
+        let shown: Vec<_> =
+            checked.iter().map(|Checked { tx, .. }| Candidate { tx, alerts: list::alerts_of(&alerts, tx) }).collect();
         list::write_json(&shown, cx.now.wall, cx.out)?;
     } else {
         checked.iter().try_for_each(|checked| print(checked, cx))?;
@@ -116,10 +117,6 @@ fn rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
 
 fn is_open(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
     Ok(reader.transaction(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
-}
-
-fn candidate<'a>(tx: &'a Transaction, alerts: &'a [Alert]) -> Candidate<'a> {
-    Candidate { tx, alerts }
 }
 
 /// What a request brought.

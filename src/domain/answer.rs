@@ -307,11 +307,10 @@ pub fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format
         Format::Markdown => own.markdown.as_ref(),
         Format::Text => own.text.as_ref(),
     };
-    match (own, Template::parse(format.usual())) {
-        (Some(own), _) => own.fill(&facts, format),
-        (None, Ok(usual)) => usual.fill(&facts, format),
+    match own {
+        Some(own) => own.fill(&facts, format),
         // A test holds that ours can be read.
-        (None, Err(_)) => String::new(),
+        None => Template::parse(format.usual()).map(|usual| usual.fill(&facts, format)).unwrap_or_default(),
     }
 }
 
