@@ -8,7 +8,8 @@ use std::{ops::Add, time::Duration};
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeDelta, Utc};
 
-/// A moment on the monotonic clock, as the time since the clock was made. For pacing and timeouts; it never jumps.
+/// A moment on the monotonic clock. For pacing and timeouts; it never jumps. Of [`Clock::system`] it is the time since the
+/// machine started, the same in all of its processes; of other clocks the time since they were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub Duration);
 
@@ -38,64 +39,90 @@ pub struct Now {
 
 /// Where [`Now`] comes from.
 ///
-/// The monotonic side is tokio's, so that under paused time a test moves the whole program.
+/// The monotonic side of all but the machine's own is tokio's, so that under paused time a test moves the whole program.
 #[derive(Clone, Debug)]
-pub struct Clock {
-    origin: tokio::time::Instant,
-    wall: Wall,
-}
+pub struct Clock(Source);
 
 #[derive(Clone, Copy, Debug)]
-enum Wall {
-    System,
-    Scaled { start: DateTime<Utc>, speed: f64 },
+enum Source {
+    Machine,
+    Tokio { origin: tokio::time::Instant, start: DateTime<Utc>, speed: f64 },
 }
 
 impl Clock {
     /// The machine's clocks.
     pub fn system() -> Self {
-        Self { origin: tokio::time::Instant::now(), wall: Wall::System }
+        Self(Source::Machine)
     }
 
     /// The machine's clocks, with a wall clock that runs `speed` times as fast from now on. Pacing stays real: a
     /// demonstration at 60 times the speed still sends no more than its budget.
     pub fn accelerated(speed: f64) -> Self {
-        Self { origin: tokio::time::Instant::now(), wall: Wall::Scaled { start: Utc::now(), speed } }
+        Self::tokio(Utc::now(), speed)
     }
 
     /// A wall clock that starts at `start` and follows tokio's clock, paused or not.
     pub fn starting_at(start: DateTime<Utc>) -> Self {
-        Self { origin: tokio::time::Instant::now(), wall: Wall::Scaled { start, speed: 1.0 } }
+        Self::tokio(start, 1.0)
+    }
+
+    fn tokio(start: DateTime<Utc>, speed: f64) -> Self {
+        Self(Source::Tokio { origin: tokio::time::Instant::now(), start, speed })
     }
 
     /// The moment it is.
     pub fn now(&self) -> Now {
-        let elapsed = self.origin.elapsed();
-        let wall = match self.wall {
-            Wall::System => Utc::now(),
-            Wall::Scaled { start, speed } => TimeDelta::from_std(elapsed.mul_f64(speed))
-                .ok()
-                .and_then(|passed| start.checked_add_signed(passed))
-                .unwrap_or(start),
-        };
-        Now { mono: Mono(elapsed), wall }
+        match self.0 {
+            Source::Machine => Now { mono: since_boot(), wall: Utc::now() },
+            Source::Tokio { origin, start, speed } => {
+                let elapsed = origin.elapsed();
+                let passed = TimeDelta::from_std(elapsed.mul_f64(speed)).ok();
+                let wall = passed.and_then(|passed| start.checked_add_signed(passed)).unwrap_or(start);
+                Now { mono: Mono(elapsed), wall }
+            }
+        }
     }
 
     /// How far the wall clock moves while `span` passes really.
     pub fn on_the_wall(&self, span: Duration) -> Duration {
-        match self.wall {
-            Wall::System => span,
-            Wall::Scaled { speed, .. } => span.mul_f64(speed),
+        match self.0 {
+            Source::Machine => span,
+            Source::Tokio { speed, .. } => span.mul_f64(speed),
         }
     }
 
     /// Waits until the monotonic clock shows `moment`; for ever if that lies beyond what it can show.
     pub async fn sleep_until(&self, moment: Mono) {
-        match self.origin.checked_add(moment.0) {
+        let instant = match self.0 {
+            // Suspended or stopped, the machine's clock and tokio's stand still or go on together.
+            Source::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
+            Source::Tokio { origin, .. } => origin.checked_add(moment.0),
+        };
+        match instant {
             Some(instant) => tokio::time::sleep_until(instant).await,
             None => std::future::pending().await,
         }
     }
+}
+
+/// The time since the machine started, by its monotonic clock.
+#[cfg(unix)]
+fn since_boot() -> Mono {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    Mono(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default()))
+}
+
+/// The time since this process first asked: elsewhere no clock is common to all processes.
+#[cfg(not(unix))]
+fn since_boot() -> Mono {
+    static ORIGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    Mono(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
+}
+
+/// What tells this boot of the machine from every other; empty where the system doesn't say.
+pub fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 /// The machine's offset from UTC now, for times that people read.

@@ -239,7 +239,7 @@ impl Stage {
             rps: 10.0,
             shown_id: "…loop".into(),
             fingerprint: "aa".into(),
-            lease: None,
+            shared: None,
             scope: Scope::Everything,
             seed: 1,
         };

@@ -42,7 +42,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), total: Duration::from_secs(10) }
+        Self { connect: Duration::from_secs(5), total: Duration::from_secs(8) }
     }
 }
 

@@ -1,14 +1,202 @@
 //! The budget of an integrator ID: when may a request be sent?
 //!
-//! [`Slots`] and [`Resting`] are pure: moments in, moments out. [`Lease`] is the small file that lets one process of the
-//! machine spend an ID's budget at a time. Nothing here may know what a request is about.
+//! [`Ledger`] is pure: moments in, moments out. [`Budget`] is what a poller holds of it, alone or shared through a small
+//! file with all processes of the user. Nothing here may know what a request is about.
 
-mod lease;
-mod rest;
-mod slots;
+mod ledger;
+mod lock;
+mod pace;
+mod shared;
 
+use std::{collections::BTreeMap, path::Path, time::Duration};
+
+use self::{ledger::SlotId, shared::Shared};
 pub use self::{
-    lease::{Lease, LeaseError},
-    rest::Resting,
-    slots::{Slots, Ticket},
+    ledger::{Ledger, Refused},
+    lock::{KernelLock, LockError},
+    pace::Pace,
 };
+use crate::clock::{Mono, Now};
+
+/// How soon somebody who writes the ledger just now is done.
+const MOMENT: Duration = Duration::from_millis(2);
+/// How soon after a fault of the file it is tried again.
+const AFTER_FAULT: Duration = Duration::from_secs(1);
+/// How soon it is looked again whether another process's answer has come.
+const OTHERS: Duration = Duration::from_millis(50);
+/// How often a process with a request under way makes sure that the others know of it.
+const TENDED: Duration = Duration::from_millis(250);
+
+/// A taken slot; to be handed back with what became of the request.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a ticket that isn't handed back holds its slot for ever"]
+pub struct Ticket(u64);
+
+/// How a request ended, for the budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Returned {
+    /// With an answer that says nothing against the rate.
+    Answered,
+    /// Otherwise, but the service won't see it any more: a failure, or it wasn't sent at all.
+    Failed,
+    /// With HTTP 429: the ID rests.
+    Throttled {
+        /// What the service asks for, already bounded.
+        retry_after: Option<Duration>,
+        /// Between 0 and 1, so that several don't come back together.
+        jitter: f64,
+    },
+    /// It was given up after this time.
+    TimedOut(Duration),
+}
+
+/// What is to be told to the ledger, in order, as soon as it can be written.
+#[derive(Debug)]
+struct Note {
+    slot: u64,
+    returned: Returned,
+    at: Mono,
+}
+
+/// One poller's hold on an ID's budget.
+#[derive(Debug)]
+pub struct Budget {
+    /// The ledger as it was last seen.
+    ledger: Ledger,
+    shared: Option<Shared>,
+    /// Slots that are taken for requests under way, and since when.
+    taken: BTreeMap<u64, Mono>,
+    next_slot: u64,
+    notes: Vec<Note>,
+    tended: Mono,
+    fault: Option<String>,
+}
+
+impl Budget {
+    /// A budget that is nobody else's, of `limit` requests a second (above 0), from the moment `from` on.
+    pub fn own(limit: f64, from: Mono) -> Self {
+        Self::of(Ledger::new(limit, from), None)
+    }
+
+    /// The budget that all processes of this machine share which name the same folder and fingerprint. The limit that was
+    /// said last counts for all of them.
+    ///
+    /// # Errors
+    /// If no file can be made in the folder, or the file system has no locks.
+    pub fn shared(folder: &Path, fingerprint: &str, limit: f64, now: Now) -> Result<Self, LockError> {
+        let (shared, ledger) = Shared::open(folder, fingerprint, limit, now)?;
+        Ok(Self::of(ledger, Some(shared)))
+    }
+
+    fn of(ledger: Ledger, shared: Option<Shared>) -> Self {
+        let (taken, notes) = (BTreeMap::new(), Vec::new());
+        // Slots of two processes are never the same, whatever becomes of their seats.
+        let next_slot = u64::from(std::process::id()) << 32;
+        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), fault: None }
+    }
+
+    /// Takes a slot to send at `now`; refused before some moment, or until something happens.
+    pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
+        let slot = self.next_slot;
+        match self.update(now, move |ledger, seat| ledger.take(SlotId { seat, slot }, now))? {
+            Ok(()) => {
+                self.next_slot += 1;
+                self.taken.insert(slot, now);
+                Ok(Ticket(slot))
+            }
+            // The answer may be one that another process waits for.
+            Err(Refused::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
+                Err(Refused::Until(now + OTHERS))
+            }
+            Err(refused) => Err(refused),
+        }
+    }
+
+    /// Hands a slot back: its request ended so at `at`. Returns how long the request took.
+    pub fn hand_back(&mut self, Ticket(slot): Ticket, returned: Returned, at: Mono) -> Duration {
+        let since = self.taken.remove(&slot).unwrap_or(at);
+        self.notes.push(Note { slot, returned, at });
+        // If it can't be written now it is with the next one, or by `tend`.
+        self.update(at, |_, _| ()).ok();
+        at.since(since)
+    }
+
+    /// Makes sure that the ledger knows of what is under way, whatever happened to its file. Returns when it wants to be
+    /// called again.
+    pub fn tend(&mut self, now: Mono) -> Option<Mono> {
+        let busy = !self.taken.is_empty() || !self.notes.is_empty();
+        if self.shared.is_none() || !busy {
+            return None;
+        }
+        if now.since(self.tended) >= TENDED {
+            self.update(now, |_, _| ()).ok();
+        }
+        Some(now + if self.notes.is_empty() { TENDED } else { MOMENT })
+    }
+
+    /// The limit changed.
+    pub fn set_limit(&mut self, limit: f64, now: Mono) {
+        if let Some(shared) = &mut self.shared {
+            shared.limit = limit;
+        }
+        self.update(now, move |ledger, _| ledger.set_limit(limit)).ok();
+    }
+
+    /// The ledger as it was last seen: for what is shown.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Why the file couldn't be written the last time, if so.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Changes the ledger, after whatever was noted before.
+    fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refused> {
+        let (taken, notes) = (&self.taken, &self.notes);
+        let change = |ledger: &mut Ledger, seat| {
+            ledger.recall(seat, taken);
+            notes.iter().for_each(|note| note.write(seat, ledger));
+            change(ledger, seat)
+        };
+        let changed = match &mut self.shared {
+            None => change(&mut self.ledger, 0),
+            Some(shared) => match shared.update(now, change) {
+                Ok(Some((changed, ledger))) => {
+                    (self.ledger, self.fault) = (ledger, None);
+                    changed
+                }
+                Ok(None) => return Err(Refused::Until(now + MOMENT)),
+                Err(error) => {
+                    self.fault = Some(error.to_string());
+                    return Err(Refused::Until(now + AFTER_FAULT));
+                }
+            },
+        };
+        self.notes.clear();
+        self.tended = now;
+        Ok(changed)
+    }
+}
+
+impl Note {
+    fn write(&self, seat: u32, ledger: &mut Ledger) {
+        let id = SlotId { seat, slot: self.slot };
+        match self.returned {
+            Returned::Answered => {
+                ledger.answered(id, self.at);
+                ledger.pace.answered(self.at);
+            }
+            Returned::Failed => ledger.answered(id, self.at),
+            Returned::TimedOut(timeout) => ledger.lost(id, self.at, timeout),
+            Returned::Throttled { retry_after, jitter } => {
+                ledger.answered(id, self.at);
+                ledger.pace.throttled(retry_after, jitter, self.at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

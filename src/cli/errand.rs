@@ -93,7 +93,7 @@ async fn wait(
             Seen::Done => return Ok(Ended::Done),
             Seen::Obstacle(exit) => return Ok(Ended::Obstructed(exit)),
             Seen::Waiting if !told => {
-                complain("another hoptop spends this ID's budget, on another store or profile; waiting for it");
+                complain("another hoptop polls this store but says nothing, it may be suspended; waiting for it");
                 told = true;
             }
             Seen::Waiting | Seen::Nothing => {}
@@ -181,7 +181,8 @@ pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result
     let report = reader.poller(profile)?.filter(said);
     Ok(match report {
         Some(report) if report.health == "waiting" => {
-            "another hoptop spends this ID's budget, on another store or profile; try again when that one ends".into()
+            "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
+                .into()
         }
         Some(PollerReport { resting_until: Some(until), health, last_error, .. }) if until > now => {
             let rest = span::long(span::between(now, until));

@@ -40,7 +40,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts polling `profile`. `state_dir` holds the lease on the budget; without one the budget is nobody else's.
+    /// Starts polling `profile`. `state_dir` holds the ID's ledger; without one store and budget are nobody else's.
     pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Self {
         let Polling { client, rps, fingerprint, shown_id } = polling;
         let setup = Setup {
@@ -51,7 +51,7 @@ impl Running {
             rps,
             shown_id,
             fingerprint,
-            lease: place.state_dir.map(Path::to_owned),
+            shared: place.state_dir.map(Path::to_owned),
             scope: place.scope,
             seed: u64::from(std::process::id()),
         };
@@ -78,7 +78,7 @@ impl Running {
     }
 }
 
-/// Whose transactions are polled, and where the lease lies.
+/// Whose transactions are polled, and where the ID's ledger lies.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The profile.

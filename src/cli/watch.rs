@@ -114,7 +114,7 @@ struct Watching<'a> {
     /// Whether any answer came since the start.
     answered: bool,
     obstacle: Option<Obstacle>,
-    /// Whether another process spends the budget on another store, as was said already.
+    /// Whether another process should poll and says nothing, as was said already.
     waiting: bool,
     /// Whether another process polls.
     others_poll: bool,
@@ -152,7 +152,7 @@ impl<'a> Watching<'a> {
         let waiting = live.is_some_and(|report| report.health == "waiting");
         if waiting && !self.waiting {
             complain(
-                "another hoptop spends this ID's budget, on another store; this one takes over when that one ends",
+                "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends",
             );
         }
         self.waiting = waiting;

@@ -13,6 +13,7 @@ pub mod deadline;
 pub mod filter;
 #[cfg(test)]
 pub mod fixtures;
+pub mod forecast;
 pub mod glance;
 pub mod ids;
 pub mod observation;

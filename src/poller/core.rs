@@ -6,7 +6,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::health::{Health, News};
 use crate::{
-    budget::{Resting, Slots, Ticket},
+    budget::{Budget, Refused, Returned, Ticket},
     clock::{Mono, Now},
     domain::{ids::RowId, observation::Failure},
     schedule::{Ending, Next, Scheduler},
@@ -14,6 +14,10 @@ use crate::{
 
 /// Over how long the use of the budget is counted.
 const USE_WINDOW: Duration = Duration::from_secs(10);
+/// How long a request is thought to take before any has, in seconds.
+const FIRST_TRIP: f64 = 0.2;
+/// How far that follows each request.
+const TRIP_FOLLOWS: f64 = 0.05;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,37 +56,37 @@ pub struct Ended<'a> {
 pub struct Core {
     /// Which transaction is next.
     pub scheduler: Scheduler,
+    /// When a request may go.
+    pub budget: Budget,
     /// Routes that people asked for, in that order, each once.
     routes: VecDeque<i64>,
     /// Whether the last request was for a route: at most half of the budget goes to these.
     last_was_route: bool,
-    slots: Slots,
-    resting: Resting,
-    resting_until: Mono,
     health: Health,
     in_flight: usize,
     recent: VecDeque<Mono>,
     started: Mono,
     requests: u64,
     throttled: u64,
+    /// How long requests take, the newer ones weighing more; seconds.
+    trip: f64,
 }
 
 impl Core {
-    /// A core that spends `rps` from the moment `from` on.
-    pub fn new(rps: f64, from: Mono) -> Self {
+    /// A core that spends this budget from the moment `from` on.
+    pub fn new(budget: Budget, from: Mono) -> Self {
         Self {
             scheduler: Scheduler::default(),
+            budget,
             routes: VecDeque::new(),
             last_was_route: false,
-            slots: Slots::new(rps, from),
-            resting: Resting::default(),
-            resting_until: from,
             health: Health::default(),
             in_flight: 0,
             recent: VecDeque::new(),
             started: from,
             requests: 0,
             throttled: 0,
+            trip: FIRST_TRIP,
         }
     }
 
@@ -100,10 +104,12 @@ impl Core {
 
     /// What to do now. After `Send` the request counts as sent.
     pub fn next(&mut self, now: Now) -> Action {
+        self.scheduler.set_rate(self.allowed());
+        let resting_until = self.budget.ledger().pace.resting_until();
         let gate = match self.health.probe_at() {
             Some(_) if self.in_flight > 0 => return Action::WaitForNews,
-            Some(probe) => probe.max(self.resting_until),
-            None => self.resting_until,
+            Some(probe) => probe.max(resting_until),
+            None => resting_until,
         };
         let question = match (self.scheduler.next(now), self.routes.front()) {
             (Next::Poll(id), None) => Question::Status(id),
@@ -115,18 +121,18 @@ impl Core {
         if now.mono < gate {
             return Action::WaitUntil(gate);
         }
-        match (self.slots.take(now.mono), self.slots.ready_at()) {
-            (Some(ticket), _) => {
+        match self.budget.take(now.mono) {
+            Ok(ticket) => {
                 self.last_was_route = matches!(question, Question::Route(_));
                 match question {
-                    Question::Status(id) => self.scheduler.sent(id),
+                    Question::Status(id) => self.scheduler.sent(id, now),
                     Question::Route(_) => drop(self.routes.pop_front()),
                 }
                 self.count(now.mono);
                 Action::Send(question, ticket)
             }
-            (None, Some(ready)) => Action::WaitUntil(ready),
-            (None, None) => Action::WaitForNews,
+            Err(Refused::Until(ready)) => Action::WaitUntil(ready),
+            Err(Refused::UntilAnswered) => Action::WaitForNews,
         }
     }
 
@@ -143,24 +149,23 @@ impl Core {
     pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<News> {
         let Ended { question, ticket, at, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
-        match failure {
-            Some(Failure::TimedOut(timeout)) => self.slots.lost(ticket, at.mono, *timeout),
-            _ => self.slots.answered(ticket, at.mono),
-        }
+        let returned = match failure {
+            Some(Failure::TimedOut(timeout)) => Returned::TimedOut(*timeout),
+            Some(Failure::Throttled { retry_after, .. }) => Returned::Throttled { retry_after: *retry_after, jitter },
+            Some(_) => Returned::Failed,
+            None => Returned::Answered,
+        };
+        let trip = self.budget.hand_back(ticket, returned, at.mono);
+        self.trip += TRIP_FOLLOWS * (trip.as_secs_f64() - self.trip);
         let ending = match failure {
-            Some(Failure::Throttled { retry_after, .. }) => {
+            Some(Failure::Throttled { .. }) => {
                 self.throttled += 1;
-                let until = at.mono + self.resting.throttled(*retry_after, jitter);
-                self.resting_until = self.resting_until.max(until);
                 Ending::Elsewhere
             }
             // The service is meant, not the transaction: whoever is next probes it, as the breaker says.
             Some(Failure::Unauthorized(_) | Failure::Transport(_) | Failure::TimedOut(_)) => Ending::Elsewhere,
             Some(_) => Ending::Failed,
-            None => {
-                self.resting.answered();
-                Ending::Answered
-            }
+            None => Ending::Answered,
         };
         if let Question::Status(id) = question {
             self.scheduler.ended(id, ending, at);
@@ -179,18 +184,12 @@ impl Core {
         if idle { self.health.stand_down() } else { None }
     }
 
-    /// From when on another process may spend this budget, as far as this one's requests go. `timeout` is how long a request
-    /// may take.
-    pub fn quiet_at(&self, now: Mono, timeout: Duration) -> Mono {
-        self.slots.quiet_at(now, timeout).max(self.resting_until)
-    }
-
     /// What the request was about is gone from the store, so that it didn't go out.
     pub fn gone(&mut self, question: Question, ticket: Ticket, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.requests = self.requests.saturating_sub(1);
         self.recent.pop_back();
-        self.slots.answered(ticket, now.mono);
+        self.budget.hand_back(ticket, Returned::Failed, now.mono);
         if let Question::Status(id) = question {
             self.scheduler.ended(id, Ending::Elsewhere, now);
             self.scheduler.forget(id);
@@ -204,6 +203,11 @@ impl Core {
         recent as f64 / span.as_secs_f64()
     }
 
+    /// Requests a second that the budget really allows now, with the time that requests take.
+    pub fn allowed(&self) -> f64 {
+        self.budget.ledger().throughput(Duration::try_from_secs_f64(self.trip).unwrap_or_default())
+    }
+
     /// Requests sent so far, and how many of them were answered with 429.
     pub fn counts(&self) -> (u64, u64) {
         (self.requests, self.throttled)
@@ -211,7 +215,8 @@ impl Core {
 
     /// How it goes, in a word, and until when nothing is sent, if so.
     pub fn health(&self, now: Mono) -> (&'static str, Option<Mono>) {
-        let until = self.health.probe_at().unwrap_or_default().max(self.resting_until);
+        let resting_until = self.budget.ledger().pace.resting_until();
+        let until = self.health.probe_at().unwrap_or_default().max(resting_until);
         (self.health.word(), Some(until).filter(|until| *until > now))
     }
 }
@@ -221,7 +226,10 @@ mod tests {
     use chrono::{DateTime, TimeDelta};
 
     use super::*;
-    use crate::schedule::Standing;
+    use crate::{
+        domain::forecast::Forecast,
+        schedule::{Outlook, Standing},
+    };
 
     fn at(milliseconds: u64) -> Now {
         Now {
@@ -231,9 +239,11 @@ mod tests {
     }
 
     fn core(rps: f64, transactions: i64) -> Core {
-        let mut core = Core::new(rps, at(0).mono);
+        let mut core = Core::new(Budget::own(rps, at(0).mono), at(0).mono);
         for id in 1..=transactions {
-            core.scheduler.watch(RowId(id), Standing { last_answer: None, deadline: None }, at(0));
+            let forecast = Forecast::AnyTime(Duration::from_secs(300));
+            let outlook = Outlook { since: at(0).wall, forecast, weight: 1.0 };
+            core.scheduler.watch(RowId(id), Standing { last_answer: None, deadline: None, outlook }, at(0));
         }
         core
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     alerts,
-    budget::{Lease, LeaseError, Ticket},
+    budget::{Budget, KernelLock, LockError, Ticket},
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
@@ -38,8 +38,6 @@ use crate::{
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// After so long without a report a poller isn't there any more.
 pub(super) const SILENT: Duration = Duration::from_secs(15);
-/// The longest that a request under way may still count at the service after it was given up.
-const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// The least time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -62,8 +60,8 @@ pub struct Setup<W> {
     pub shown_id: String,
     /// Of base URL and ID.
     pub fingerprint: String,
-    /// The folder in which the lease on the budget lies; `None` if the budget is nobody else's.
-    pub lease: Option<PathBuf>,
+    /// The folder in which the ID's ledger lies; `None` if store and budget are nobody else's.
+    pub shared: Option<PathBuf>,
     /// What it sends of its own accord.
     pub scope: Scope,
     /// For the jitter.
@@ -85,9 +83,9 @@ pub enum PollerError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The lease's file can't be used.
+    /// A file of the budget can't be used.
     #[error(transparent)]
-    Lease(#[from] LeaseError),
+    Lock(#[from] LockError),
     /// A task panicked.
     #[error("a task of the poller failed: {0}")]
     Task(#[from] JoinError),
@@ -102,15 +100,15 @@ struct Done {
     kept: Result<(), StoreError>,
 }
 
-/// Polls until `stop` resolves, then waits for what is under way. While another process holds the lease it waits for
-/// that, so that several on one ID keep within its limit.
+/// Polls until `stop` resolves, then waits for what is under way. While another process polls this profile of this store it
+/// waits for that one's end.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
     let mut stop = pin!(stop);
-    let lease = tokio::select! {
+    let role = tokio::select! {
         () = &mut stop => return Ok(()),
-        lease = takeover::take_lease(&setup) => lease?,
+        role = takeover::take_role(&setup) => role?,
     };
-    let mut driver = Driver::start(setup, lease).await?;
+    let mut driver = Driver::start(setup, role).await?;
     loop {
         let now = driver.setup.clock.now();
         driver.report(now, false);
@@ -134,6 +132,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
                 driver.next_report(now)
             }
         };
+        let wake = driver.core.budget.tend(now.mono).map_or(wake, |tend| wake.min(tend));
         let clock = driver.setup.clock.clone();
         tokio::select! {
             () = &mut stop => break,
@@ -150,8 +149,8 @@ struct Driver<W> {
     core: Core,
     requests: JoinSet<Done>,
     commits: watch::Receiver<u64>,
-    /// On the budget, unless it is nobody else's.
-    lease: Option<Lease>,
+    /// To poll this profile of this store, unless that is nobody else's.
+    _role: Option<KernelLock>,
     follower: Follower,
     jitter: Pcg64Mcg,
     reported: Option<(Mono, PollerReport)>,
@@ -159,17 +158,18 @@ struct Driver<W> {
 }
 
 impl<W: Wire> Driver<W> {
-    async fn start(setup: Setup<W>, lease: Option<Lease>) -> Result<Self, PollerError> {
+    async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
         let commits = setup.store.subscribe()?;
         let follower = Follower::new(&setup.store, Interest::NewsOnly)?;
         let now = setup.clock.now();
+        let budget = match &setup.shared {
+            None => Budget::own(setup.rps, now.mono),
+            Some(folder) => Budget::shared(folder, &setup.fingerprint, setup.rps, now)?,
+        };
         let mut driver = Self {
-            core: Core::new(
-                setup.rps,
-                now.mono + lease.as_ref().map_or(Duration::ZERO, |lease| takeover::handover(lease, setup.rps, now)),
-            ),
-            lease,
+            core: Core::new(budget, now.mono),
+            _role: role,
             requests: JoinSet::new(),
             commits,
             follower,
@@ -203,7 +203,8 @@ impl<W: Wire> Driver<W> {
         let deadline = transaction.deadline().at;
         let last_answer = transaction.learned.last_checked_at;
         let confirmed = last_answer.is_some_and(|answer| answer >= deadline) || !transaction.is_waiting();
-        let standing = Standing { last_answer, deadline: (!confirmed).then_some(deadline) };
+        let standing =
+            Standing { last_answer, deadline: (!confirmed).then_some(deadline), outlook: outlook(transaction) };
         self.core.scheduler.watch(transaction.id, standing, now);
         if !wanted {
             // It is asked about once, but not within five seconds of an earlier process's request.
@@ -306,22 +307,9 @@ impl<W: Wire> Driver<W> {
         }
         let jitter = self.jitter.random();
         let news = self.core.ended(Ended { question, ticket, at, failure: failure.as_ref() }, jitter);
-        if matches!(failure, Some(Failure::Throttled { .. } | Failure::TimedOut(_))) {
-            self.leave_word(at);
-        }
         match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
-        }
-    }
-
-    /// Tells whoever holds the lease next what it can't know: rests, and requests that may still arrive.
-    fn leave_word(&self, now: Now) {
-        let moment = on_the_wall(now, self.core.quiet_at(now.mono, REQUEST_LIMIT));
-        if let (Some(lease), Some(moment)) = (&self.lease, moment)
-            && let Err(error) = lease.leave_word(moment)
-        {
-            tracing::warn!("the next holder of the budget won't know of rests: {error}");
         }
     }
 
@@ -349,7 +337,11 @@ impl<W: Wire> Driver<W> {
         let raised: HashSet<Subject> = alerts.iter().filter(overdue).map(|alert| alert.subject).collect();
         let own = transactions.iter().filter(|tx| tx.profile == self.setup.profile && tx.wants_polling());
         for tx in own.filter(|tx| tx.is_overdue() && !raised.contains(&Subject::Transaction(tx.id))) {
-            let standing = Standing { last_answer: tx.learned.last_checked_at, deadline: Some(tx.deadline().at) };
+            let standing = Standing {
+                last_answer: tx.learned.last_checked_at,
+                deadline: Some(tx.deadline().at),
+                outlook: outlook(tx),
+            };
             self.core.scheduler.watch(tx.id, standing, now);
         }
         Ok(())
@@ -411,7 +403,6 @@ impl<W: Wire> Driver<W> {
             }
         }
         let now = clock.now();
-        self.leave_word(now);
         self.report(now, true);
         Ok(())
     }
@@ -432,5 +423,15 @@ fn log_failure(failure: &Failure, body: Option<&str>, about: &str) {
     match body {
         Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
         None => tracing::warn!(about, "{}", failure.line()),
+    }
+}
+
+fn outlook(tx: &Transaction) -> crate::schedule::Outlook {
+    use crate::domain::forecast;
+    let forecast = forecast::settling(tx.told.estimate, &forecast::Evidence::default());
+    crate::schedule::Outlook {
+        since: tx.deadline().submitted,
+        forecast: forecast::Forecast::Lognormal(forecast),
+        weight: 1.0,
     }
 }

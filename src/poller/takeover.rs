@@ -1,8 +1,13 @@
-//! Taking the budget over from another process: waiting for its lease, and for what it left behind.
+//! Taking over from another process: of those on one profile of one store exactly one polls.
 //!
-//! It sends nothing itself, and must never let two processes spend the same second.
+//! A kernel lock beside the store says who; it goes with its process. It sends nothing itself, and decides nothing about the
+//! budget, which processes on other stores share.
 
-use std::time::Duration;
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tokio::task::spawn_blocking;
 
@@ -10,32 +15,34 @@ use super::{
     driver::{PollerError, SILENT, Setup},
     wire::Wire,
 };
-use crate::{budget::Lease, clock::Now, domain::span, store::PollerReport};
+use crate::{budget::KernelLock, store::PollerReport};
 
-/// The longest that a lease's last holder may make the next one wait.
-const LONGEST_HANDOVER: Duration = Duration::from_secs(11 * 60);
-/// Between two tries to take the lease that another process holds.
-const LEASE_INTERVAL: Duration = Duration::from_secs(2);
+/// Between two tries to take over: with what a request of a dead process may still cost, less than 10 s pass until the next
+/// one is sent.
+const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Waits until the lease is ours; nothing if the budget is nobody else's.
-pub(super) async fn take_lease<W: Wire>(setup: &Setup<W>) -> Result<Option<Lease>, PollerError> {
-    let Some(folder) = &setup.lease else { return Ok(None) };
+/// Waits until this process is the one that polls; nothing if the store is nobody else's.
+pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<KernelLock>, PollerError> {
+    if setup.shared.is_none() {
+        return Ok(None);
+    }
+    let path = role(setup.store.path(), &setup.profile);
     let mut tries = 0;
     loop {
-        let (folder, fingerprint) = (folder.clone(), setup.fingerprint.clone());
-        if let Some(lease) = spawn_blocking(move || Lease::try_take(&folder, &fingerprint)).await?? {
-            return Ok(Some(lease));
+        let path = path.clone();
+        if let Some(role) = spawn_blocking(move || KernelLock::try_take(&path)).await?? {
+            return Ok(Some(role));
         }
-        // At first the holder may be about to say that it polls this very store.
+        // At first the other may be about to say that it polls.
         tries += 1;
-        if tries > 1 {
+        if tries > 4 {
             report_waiting(setup).await?;
         }
-        setup.clock.sleep_until(setup.clock.now().mono + LEASE_INTERVAL).await;
+        setup.clock.sleep_until(setup.clock.now().mono + INTERVAL).await;
     }
 }
 
-/// Says that another process spends the ID's budget, unless that process polls this very profile and says so itself.
+/// Says that another process should poll and doesn't, if it has said nothing for long: it may be stopped.
 async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
     let waiting = PollerReport {
@@ -57,10 +64,27 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     .await?
 }
 
-/// How long the new holder of a lease waits. The process before may just have sent its last request, so at least until its
-/// window has passed; longer if it left word.
-pub(super) fn handover(lease: &Lease, rps: f64, now: Now) -> Duration {
-    let window = Duration::try_from_secs_f64(1.0 / rps.min(1.0)).unwrap_or(Duration::MAX);
-    let word = lease.not_before().map_or(Duration::ZERO, |moment| span::between(now.wall, moment));
-    window.max(word.min(LONGEST_HANDOVER))
+/// The file whose lock is the role: beside the store, named after the profile.
+fn role(store: &Path, profile: &str) -> PathBuf {
+    let mut name = OsString::from(store);
+    name.push(".poller-");
+    for byte in profile.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => name.push(char::from(byte).to_string()),
+            other => name.push(format!("_{other:02x}")),
+        }
+    }
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_profile_has_its_own_file_beside_the_store() {
+        let store = Path::new("/tmp/a/hoptop.db");
+        assert_eq!(role(store, "prod-1"), Path::new("/tmp/a/hoptop.db.poller-prod-1"));
+        assert_eq!(role(store, "../x y"), Path::new("/tmp/a/hoptop.db.poller-_2e_2e_2fx_20y"));
+    }
 }

@@ -1,7 +1,10 @@
+use std::collections::{BTreeSet, HashMap};
+
 use chrono::TimeDelta;
 use proptest::prelude::*;
 
 use super::*;
+use crate::{clock::Now, domain::forecast::Lognormal};
 
 fn at(seconds: u64) -> Now {
     Now {
@@ -10,7 +13,13 @@ fn at(seconds: u64) -> Now {
     }
 }
 
-const NEW: Standing = Standing { last_answer: None, deadline: None };
+const ANY_TIME: Forecast = Forecast::AnyTime(Duration::from_secs(300));
+const OUTLOOK: Outlook = Outlook { since: DateTime::UNIX_EPOCH, forecast: ANY_TIME, weight: 1.0 };
+const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK };
+
+fn takes(median: u64) -> Forecast {
+    Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6))
+}
 
 fn watching(count: i64) -> Scheduler {
     let mut scheduler = Scheduler::default();
@@ -24,7 +33,7 @@ fn watching(count: i64) -> Scheduler {
 fn poll(scheduler: &mut Scheduler, now: Now) -> Option<i64> {
     match scheduler.next(now) {
         Next::Poll(id) => {
-            scheduler.sent(id);
+            scheduler.sent(id, now);
             scheduler.ended(id, Ending::Answered, now);
             Some(id.0)
         }
@@ -60,16 +69,16 @@ fn a_new_one_comes_before_those_that_wait_for_another_turn() {
 fn asking_twice_changes_nothing() {
     let mut scheduler = watching(2);
     assert_eq!(scheduler.next(at(0)), scheduler.next(at(0)));
-    scheduler.sent(RowId(1));
+    scheduler.sent(RowId(1), at(0));
     assert_eq!(scheduler.next(at(100)), Next::Poll(RowId(2)));
-    scheduler.sent(RowId(2));
+    scheduler.sent(RowId(2), at(100));
     assert_eq!(scheduler.next(at(100)), Next::Idle);
 }
 
 #[test]
 fn an_earlier_run_s_answers_count() {
     let mut scheduler = Scheduler::default();
-    let ago = |seconds: u64| Standing { last_answer: Some(at(100 - seconds).wall), deadline: None };
+    let ago = |seconds: u64| Standing { last_answer: Some(at(100 - seconds).wall), ..NEW };
     scheduler.watch(RowId(1), ago(2), at(100));
     scheduler.watch(RowId(2), ago(30), at(100));
     scheduler.watch(RowId(3), ago(60), at(100));
@@ -80,7 +89,7 @@ fn an_earlier_run_s_answers_count() {
 #[test]
 fn a_clock_set_back_delays_nothing_by_more_than_the_interval() {
     let mut scheduler = Scheduler::default();
-    let future = Standing { last_answer: Some(at(1_000_000).wall), deadline: None };
+    let future = Standing { last_answer: Some(at(1_000_000).wall), ..NEW };
     scheduler.watch(RowId(1), future, at(0));
     assert_eq!(scheduler.next(at(0)), Next::WaitUntil(at(5).mono));
 }
@@ -91,7 +100,7 @@ fn failures_back_off_and_an_answer_ends_that() {
     let mut waits = Vec::new();
     let mut now = 0;
     for _ in 0..8 {
-        scheduler.sent(RowId(1));
+        scheduler.sent(RowId(1), at(now));
         scheduler.ended(RowId(1), Ending::Failed, at(now));
         let Next::WaitUntil(moment) = scheduler.next(at(now)) else { panic!("it should wait") };
         let wait = moment.since(at(now).mono).as_secs();
@@ -107,7 +116,7 @@ fn failures_back_off_and_an_answer_ends_that() {
 fn a_person_s_request_does_not_wait_for_the_backoff() {
     let mut scheduler = watching(1);
     for now in [0, 10, 30] {
-        scheduler.sent(RowId(1));
+        scheduler.sent(RowId(1), at(now));
         scheduler.ended(RowId(1), Ending::Failed, at(now));
     }
     scheduler.request(RowId(1), at(31));
@@ -145,7 +154,7 @@ fn what_is_not_watched_is_asked_about_once_on_request() {
 fn what_is_forgotten_is_not_polled_again() {
     let mut scheduler = watching(2);
     scheduler.forget(RowId(1));
-    scheduler.sent(RowId(2));
+    scheduler.sent(RowId(2), at(0));
     scheduler.forget(RowId(2));
     scheduler.ended(RowId(2), Ending::Answered, at(1));
     assert_eq!((scheduler.next(at(100)), scheduler.watched()), (Next::Idle, 0));
@@ -170,6 +179,71 @@ fn a_passed_deadline_is_confirmed_before_the_others_turn() {
     assert_eq!(poll(&mut scheduler, at(10)), Some(3));
     assert_eq!(poll(&mut scheduler, at(10)), Some(1));
     assert_eq!(poll(&mut scheduler, at(15)), Some(2));
+}
+
+#[test]
+fn what_has_probably_happened_comes_first() {
+    let mut scheduler = Scheduler::default();
+    for (id, median) in [(1, 1_200), (2, 60), (3, 300)] {
+        let outlook = Outlook { forecast: takes(median), ..OUTLOOK };
+        scheduler.watch(RowId(id), Standing { last_answer: Some(at(0).wall), outlook, ..NEW }, at(0));
+    }
+    // The first one sets the price.
+    poll(&mut scheduler, at(60));
+    assert_eq!(poll(&mut scheduler, at(61)), Some(2));
+    assert_eq!(poll(&mut scheduler, at(62)), Some(3));
+}
+
+#[test]
+fn what_matters_more_is_asked_about_more_often() {
+    let mut scheduler = watching(20);
+    let heavy = Outlook { weight: 9.0, ..OUTLOOK };
+    scheduler.watch(RowId(20), Standing { outlook: heavy, ..NEW }, at(0));
+    let asked: Vec<i64> = (10..600).filter_map(|second| poll(&mut scheduler, at(second))).collect();
+    let times = |id| asked.iter().filter(|asked| **asked == id).count();
+    // The interval goes with the root of the weight.
+    assert!((2..=4).contains(&(times(20) / times(1))), "{} {}", times(20), times(1));
+}
+
+#[test]
+fn what_people_look_at_is_asked_about_as_often_as_may_be_with_half_of_the_budget() {
+    let mut scheduler = watching(20);
+    scheduler.look_at(vec![RowId(7), RowId(99)]);
+    let asked: Vec<i64> = (10..70).filter_map(|second| poll(&mut scheduler, at(second))).collect();
+    assert_eq!(asked.iter().filter(|asked| **asked == 7).count(), 12);
+    scheduler.look_at(vec![RowId(7), RowId(8), RowId(9), RowId(10), RowId(11), RowId(12)]);
+    let asked: Vec<i64> = (80..140).filter_map(|second| poll(&mut scheduler, at(second))).collect();
+    let open = asked.iter().filter(|asked| (7..=12).contains(*asked)).count();
+    assert!((30..=45).contains(&open), "{open}");
+    scheduler.look_at(Vec::new());
+    let asked: Vec<i64> = (150..170).filter_map(|second| poll(&mut scheduler, at(second))).collect();
+    assert!(asked.iter().filter(|asked| **asked == 7).count() <= 1, "{asked:?}");
+}
+
+#[test]
+fn nobody_waits_for_more_than_four_sweeps_whatever_the_forecast_says() {
+    let mut scheduler = watching(50);
+    scheduler.set_rate(1.0);
+    let hopeless = Outlook { forecast: Forecast::AnyTime(Duration::from_secs(1_000_000_000)), ..OUTLOOK };
+    scheduler.watch(RowId(50), Standing { last_answer: Some(at(0).wall), outlook: hopeless, ..NEW }, at(0));
+    let asked: Vec<u64> = (0..2_000).filter(|second| poll(&mut scheduler, at(*second)) == Some(50)).collect();
+    let longest = asked.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
+    assert!((200..=202).contains(&longest) && asked.len() >= 8, "{asked:?}");
+}
+
+#[test]
+fn a_jump_of_the_wall_clock_changes_no_age() {
+    let mut scheduler = watching(3);
+    let jumped = |seconds: u64| Now { wall: at(seconds).wall + TimeDelta::days(365), ..at(seconds) };
+    for second in 0..3 {
+        poll(&mut scheduler, at(second));
+    }
+    for id in 1..=3 {
+        scheduler.watch(RowId(id), NEW, jumped(3));
+    }
+    assert_eq!(scheduler.next(jumped(3)), Next::WaitUntil(at(5).mono));
+    let order: Vec<_> = (10..13).map(|second| poll(&mut scheduler, jumped(second))).collect();
+    assert_eq!(order, [Some(1), Some(2), Some(3)]);
 }
 
 proptest! {
@@ -204,7 +278,7 @@ proptest! {
                     if let Some(last) = last.get(&id) {
                         prop_assert!(second - last >= 5, "{id:?} after {} s", second - last);
                     }
-                    scheduler.sent(id);
+                    scheduler.sent(id, at(second));
                     in_flight.insert(id);
                 },
             }
@@ -216,7 +290,7 @@ proptest! {
         let mut polled = BTreeSet::new();
         for later in 0..400 {
             while let Next::Poll(id) = scheduler.next(at(second + later)) {
-                scheduler.sent(id);
+                scheduler.sent(id, at(second + later));
                 scheduler.ended(id, Ending::Answered, at(second + later));
                 polled.insert(id);
             }

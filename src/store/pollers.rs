@@ -32,7 +32,7 @@ pub struct PollerReport {
     /// Transactions that are being polled.
     pub unsettled: u64,
     /// In a word: `live`, `throttled`, `unreachable`, `unauthorized`, `stopped`, or `waiting` for another
-    /// process that spends the ID's budget.
+    /// process that should poll and says nothing.
     pub health: String,
     /// Until when nothing is sent, if so.
     pub resting_until: Option<DateTime<Utc>>,

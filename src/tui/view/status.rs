@@ -91,7 +91,7 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
         None if setting.polls => "starting".to_owned(),
         None => "off: start hoptop without --no-poll to poll".to_owned(),
         Some(report) if report.health == "waiting" => {
-            "waiting: another hoptop spends this ID's budget, on another store; it takes over when that one ends"
+            "waiting: another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends"
                 .to_owned()
         }
         Some(report) => {

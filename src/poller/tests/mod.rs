@@ -1,5 +1,8 @@
 //! The real driver over a real store and the simulated service, under paused time.
 
+mod routes;
+mod sharing;
+
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -181,7 +184,7 @@ impl Bench {
             rps: self.rps,
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
-            lease,
+            shared: lease,
             scope,
             seed: 7,
         };
@@ -320,7 +323,7 @@ fn is(tx: &Transaction, status: &RouterStatus) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
-    let bench = Bench::new(include_str!("../../assets/scenarios/batch-200.toml"), 10.0).await;
+    let bench = Bench::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
     let poller = bench.start(|_| Mood::Fine);
     // The scenario's length, and a round.
     bench.pass(Duration::from_secs(150 + 25)).await;
@@ -338,8 +341,8 @@ async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
         let status = tx.learned.status.as_ref().map(RouterStatus::raw);
         assert_eq!(status, bench.scenario.final_status(hash.as_str()), "{hash}");
         assert_eq!(tx.learned.polls, asked[&hash.key()].len() as u64, "{hash}");
-        // 200 at 10 a second are 20 s a round, and a slot rests for a second after its answer.
-        let late = asked[&hash.key()].windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(25));
+        // 200 at 10 a second are 20 s a round, and a slot rests for a second after its answer; four rounds are the most.
+        let late = asked[&hash.key()].windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(4 * 24));
         assert_eq!(late, None, "{hash} was left waiting");
     }
     assert!(transactions.iter().all(Transaction::is_settled));
@@ -535,119 +538,9 @@ async fn a_service_that_says_nothing_does_not_hold_up_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_second_poller_waits_for_the_budget_and_takes_over() {
-    let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
-    let lease = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, lease());
-    first.until_sent(10).await;
-    let second = bench.start_with(|_| Mood::Fine, lease());
-    first.until_sent(20).await;
-    assert_eq!(second.requests().len(), 0);
-    first.stop().await.unwrap();
-    let stopped = bench.clock.now().mono;
-    second.until_sent(20).await;
-    let waited = second.requests()[0].0.since(stopped);
-    assert!((Duration::from_secs(1)..Duration::from_secs(4)).contains(&waited), "{waited:?}");
-    bench.assert_within_budget();
-    second.stop().await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_waits_for_the_budget_can_be_stopped() {
-    let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
-    let lease = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, lease());
-    first.until_sent(1).await;
-    let second = bench.start_with(|_| Mood::Fine, lease());
-    first.until_sent(3).await;
-    second.stop().await.unwrap();
-    first.stop().await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_request_that_panics_ends_the_poller_with_an_error() {
     let bench = Bench::new(&scenario(2, "", ONGOING), 10.0).await;
     let poller = bench.start(|_| Mood::Panics);
     let error = timeout(NEVER, poller.task).await.expect("it went on").unwrap().unwrap_err();
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
-}
-
-fn wish(from_address: &str, at: DateTime<Utc>, seconds: i64) -> QuoteWish {
-    let request = fixtures::quote_request(from_address);
-    QuoteWish { profile: "default".into(), request, at, until: at + TimeDelta::seconds(seconds) }
-}
-
-impl Bench {
-    async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
-        let (store, at) = (self.store.clone(), self.clock.now().wall);
-        match spawn_blocking(move || store.ask_quote(wish(from_address, at, seconds)).wait()).await.unwrap().unwrap() {
-            Asked::Pending(id) => id,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn until_quoted(&self, id: i64) -> QuoteAnswer {
-        self.until(move |reader| reader.quote(id).unwrap().unwrap().answer.is_some()).await;
-        self.read(move |reader| reader.quote(id).unwrap().unwrap().answer.unwrap()).await
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_route_that_is_asked_for_is_answered_through_the_store() {
-    let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
-    let poller = bench.start(|_| Mood::Fine);
-    poller.until_sent(3).await;
-    let id = bench.ask_quote("0xAb", 30).await;
-    let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
-    assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
-    assert!(poller.requests().len() < 6, "the route had to wait");
-    poller.stop().await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
-    let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
-    let asked_before = bench.transactions().await.remove(2);
-    bench.request_poll(asked_before.id).await;
-    let given_up = bench.ask_quote("0xCd", 0).await;
-    let wanted = bench.ask_quote("0xAb", 30).await;
-    let poller = bench.start_in(Scope::RequestsOnly, |_| Mood::Fine, None);
-    bench.until_quoted(wanted).await;
-    poller.until_sent(1).await;
-    let asked_now = bench.transactions().await.remove(4);
-    bench.request_poll(asked_now.id).await;
-    poller.until_sent(2).await;
-    bench.pass(Duration::from_secs(60)).await;
-    let asked: Vec<_> = poller.by_transaction().into_keys().collect();
-    assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.told.transaction_id.key()));
-    assert_eq!(poller.requests().len(), 2);
-    assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
-    poller.stop().await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_route_is_asked_for_once_whatever_happens_to_who_asks() {
-    let bench = Bench::new("", 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
-    let first = bench.ask_quote("0x01", 30).await;
-    let mut routes = poller.wire.routes.subscribe();
-    routes.wait_for(|routes| routes.len() == 1).await.unwrap();
-    // While that one is under way another question comes, and then the poller dies.
-    let second = bench.ask_quote("0x02", 30).await;
-    routes.wait_for(|routes| routes.len() == 2).await.unwrap();
-    poller.task.abort();
-    assert!(poller.task.await.unwrap_err().is_cancelled());
-    let next = bench.start(|_| Mood::Fine);
-    let third = bench.ask_quote("0x03", 30).await;
-    bench.until_quoted(third).await;
-    assert_eq!(
-        (routes.borrow().as_slice(), next.wire.routes.borrow().as_slice()),
-        (&["0x01", "0x02"].map(String::from)[..], &["0x03"].map(String::from)[..])
-    );
-    let lost = |id| bench.read(move |reader| reader.quote(id).unwrap().unwrap());
-    for id in [first, second] {
-        let lost = lost(id).await;
-        assert!(lost.sent_at.is_some() && lost.answer.is_none(), "{lost:?}");
-    }
-    next.stop().await.unwrap();
 }

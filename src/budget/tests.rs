@@ -1,0 +1,356 @@
+//! Adversarial networks, processes that die or stop in the middle, and whatever may become of the file.
+
+use std::fs;
+
+use chrono::DateTime;
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(milliseconds: u64) -> Mono {
+    Mono(Duration::from_millis(milliseconds))
+}
+
+fn now(milliseconds: u64) -> Now {
+    Now { mono: at(milliseconds), wall: DateTime::UNIX_EPOCH }
+}
+
+fn answered(budget: &mut Budget, ticket: Ticket, milliseconds: u64) {
+    budget.hand_back(ticket, Returned::Answered, at(milliseconds));
+}
+
+#[test]
+fn a_slot_is_free_a_second_after_its_response() {
+    let mut budget = Budget::own(1.0, at(0));
+    let ticket = budget.take(at(0)).unwrap();
+    assert_eq!(budget.take(at(5_000)), Err(Refused::UntilAnswered));
+    answered(&mut budget, ticket, 5_000);
+    assert_eq!(budget.take(at(5_999)), Err(Refused::Until(at(6_000))));
+    assert!(budget.take(at(6_000)).is_ok());
+}
+
+#[test]
+fn sends_are_spaced_evenly() {
+    let mut budget = Budget::own(10.0, at(0));
+    let _first = budget.take(at(0)).unwrap();
+    assert_eq!(budget.take(at(99)), Err(Refused::Until(at(100))));
+    assert!(budget.take(at(100)).is_ok());
+}
+
+#[test]
+fn below_one_a_second_the_window_grows() {
+    let mut budget = Budget::own(0.25, at(0));
+    let ticket = budget.take(at(0)).unwrap();
+    answered(&mut budget, ticket, 100);
+    assert_eq!(budget.take(at(200)), Err(Refused::Until(at(4_100))));
+}
+
+#[test]
+fn a_lost_request_s_slot_rests_for_the_timeout_and_a_window() {
+    let mut budget = Budget::own(1.0, at(0));
+    let ticket = budget.take(at(0)).unwrap();
+    budget.hand_back(ticket, Returned::TimedOut(Duration::from_secs(10)), at(10_000));
+    assert_eq!(budget.take(at(10_001)), Err(Refused::Until(at(21_000))));
+}
+
+#[test]
+fn a_lower_limit_is_obeyed_at_once_and_a_higher_one_too() {
+    let mut budget = Budget::own(10.0, at(0));
+    for turn in 0..10 {
+        let ticket = budget.take(at(turn * 100)).unwrap();
+        answered(&mut budget, ticket, turn * 100 + 50);
+    }
+    budget.set_limit(1.0, at(1_000));
+    // The last one was seen by 950: one in its window is enough.
+    assert_eq!(budget.take(at(1_000)), Err(Refused::Until(at(1_950))));
+    let ticket = budget.take(at(1_950)).unwrap();
+    answered(&mut budget, ticket, 2_000);
+    assert_eq!(budget.take(at(2_001)), Err(Refused::Until(at(3_000))));
+    budget.set_limit(10.0, at(2_100));
+    assert!(budget.take(at(2_950)).is_ok());
+    assert!(budget.take(at(3_050)).is_ok());
+}
+
+#[test]
+fn after_429_the_id_rests_and_then_goes_slower() {
+    let mut budget = Budget::own(10.0, at(0));
+    let ticket = budget.take(at(0)).unwrap();
+    let retry_after = Some(Duration::from_secs(7));
+    budget.hand_back(ticket, Returned::Throttled { retry_after, jitter: 0.0 }, at(100));
+    assert_eq!(budget.take(at(101)), Err(Refused::Until(at(7_100))));
+    assert!((budget.ledger().rate() - 7.0).abs() < 1e-9);
+    let sent = (7_100..17_100).filter(|millis| {
+        budget.take(at(*millis)).is_ok_and(|ticket| {
+            answered(&mut budget, ticket, *millis);
+            true
+        })
+    });
+    // A little more than 7 a second: it grows.
+    assert!((68..=80).contains(&sent.count()));
+}
+
+/// One request of the adversary's network: how long until the service sees it, how long until we see the response, in
+/// milliseconds, and whether the response never comes.
+type Trip = (u64, u64, bool);
+
+const TIMEOUT: u64 = 8_000;
+
+/// Several budgets that send as soon as they may; returns when the service saw each request.
+struct Race {
+    budgets: Vec<Budget>,
+    /// When it ends, whose it is, whether it is lost, its slot.
+    under_way: Vec<(u64, usize, bool, Ticket)>,
+    seen: Vec<u64>,
+    millis: u64,
+}
+
+impl Race {
+    fn of(budgets: Vec<Budget>) -> Self {
+        Self { budgets, under_way: Vec::new(), seen: Vec::new(), millis: 0 }
+    }
+
+    /// Hands back what has ended.
+    fn end(&mut self) {
+        while let Some(index) = self.under_way.iter().position(|(end, ..)| *end <= self.millis) {
+            let (end, whose, lost, ticket) = self.under_way.swap_remove(index);
+            let timeout = Duration::from_millis(TIMEOUT);
+            let returned = if lost { Returned::TimedOut(timeout) } else { Returned::Answered };
+            self.budgets[whose].hand_back(ticket, returned, at(end));
+        }
+    }
+
+    /// `whose` sends as soon as it may.
+    fn send(&mut self, whose: usize, (there, back, lost): Trip) {
+        let ticket = loop {
+            self.end();
+            let ready = match self.budgets[whose].take(at(self.millis)) {
+                Ok(ticket) => break ticket,
+                Err(Refused::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
+                Err(Refused::UntilAnswered) => None,
+            };
+            let answer = self.under_way.iter().map(|(end, ..)| *end).min();
+            self.millis = ready.into_iter().chain(answer).min().unwrap().max(self.millis + 1);
+        };
+        self.seen.push(self.millis + there);
+        let end = if lost { self.millis + TIMEOUT } else { self.millis + there + back };
+        self.under_way.push((end, whose, lost, ticket));
+    }
+
+    /// `whose` dies, whatever it has under way, and another takes its place.
+    fn kill(&mut self, whose: usize, fresh: impl FnOnce(Now) -> Budget) {
+        self.under_way.retain(|(_, owner, ..)| *owner != whose);
+        self.budgets[whose] = Budget::own(1.0, at(0));
+        self.budgets[whose] = fresh(now(self.millis));
+    }
+
+    /// The most requests that the service saw within `window` milliseconds.
+    fn worst(mut self, window: u64) -> usize {
+        self.seen.sort_unstable();
+        let seen = &self.seen;
+        let within = |first: usize| seen[first..].iter().take_while(|seen| **seen < self.seen[first] + window).count();
+        (0..seen.len()).map(within).max().unwrap_or(0)
+    }
+}
+
+fn trip() -> impl Strategy<Value = Trip> {
+    (0_u64..3_000, 0_u64..3_000, prop::bool::weighted(0.05))
+}
+
+proptest! {
+    #[test]
+    fn no_window_at_the_service_holds_more_than_the_limit(
+        rps in 1_u32..=12, trips in prop::collection::vec(trip(), 1..200),
+    ) {
+        let mut race = Race::of(vec![Budget::own(f64::from(rps), at(0))]);
+        trips.into_iter().for_each(|trip| race.send(0, trip));
+        prop_assert!(race.worst(1_000) <= rps as usize);
+    }
+
+    #[test]
+    fn a_slow_id_s_requests_stay_apart(trips in prop::collection::vec(trip(), 1..50)) {
+        let mut race = Race::of(vec![Budget::own(0.2, at(0))]);
+        trips.into_iter().for_each(|trip| race.send(0, trip));
+        prop_assert_eq!(race.worst(5_000), 1);
+    }
+
+    #[test]
+    fn a_limit_that_changes_while_it_runs_is_kept_from_then_on(
+        first in 1_u32..=12, second in 1_u32..=12, trips in prop::collection::vec(trip(), 2..120),
+    ) {
+        let mut race = Race::of(vec![Budget::own(f64::from(first), at(0))]);
+        let (before, after) = trips.split_at(trips.len() / 2);
+        before.iter().for_each(|trip| race.send(0, *trip));
+        let millis = race.millis;
+        race.budgets[0].set_limit(f64::from(second), at(millis));
+        let sent = race.seen.len();
+        after.iter().for_each(|trip| race.send(0, *trip));
+        // Every window that holds one of the later requests.
+        let later = race.seen[sent..].to_vec();
+        let seen = &race.seen;
+        for last in later {
+            // Those before that are seen later still were sent under the old limit.
+            let within = seen[..sent].iter().filter(|at| **at + 1_000 > last && **at <= last).count();
+            let own = seen[sent..].iter().filter(|at| **at + 1_000 > last && **at <= last).count();
+            prop_assert!(own <= second as usize);
+            prop_assert!(within + own <= first.max(second) as usize);
+        }
+    }
+
+    /// Cut rates are rates: whatever share is used, no window holds more than the limit.
+    #[test]
+    fn no_429_ever_makes_it_faster(
+        rps in 1_u32..=12, trips in prop::collection::vec((trip(), prop::bool::weighted(0.1)), 1..150),
+    ) {
+        let mut race = Race::of(vec![Budget::own(f64::from(rps), at(0))]);
+        for (trip, throttled) in trips {
+            race.send(0, trip);
+            if throttled {
+                let millis = race.millis;
+                race.budgets[0].update(at(millis), |ledger, _| ledger.pace.throttled(None, 0.5, at(millis))).unwrap();
+            }
+        }
+        prop_assert!(race.worst(1_000) <= rps as usize);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Four processes on one file; now and then one dies in the middle and another starts in its place, and now and then the
+    /// file is gone or rubbish.
+    #[test]
+    fn four_processes_keep_within_one_limit_whoever_dies(
+        rps in 1_u32..=12,
+        turns in prop::collection::vec((0_usize..4, trip(), 0_u8..30), 1..120),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |now| Budget::shared(folder.path(), "aa", f64::from(rps), now).unwrap();
+        let mut race = Race::of((0..4).map(|_| open(now(0))).collect());
+        for (whose, trip, fate) in turns {
+            race.send(whose, trip);
+            if fate == 0 {
+                race.kill(whose, open);
+            }
+        }
+        prop_assert!(race.worst(1_000) <= rps as usize);
+    }
+}
+
+/// Two processes on one file, which is then treated so; how long the second must wait with one request of the first under
+/// way that is seen at 2 s.
+fn after(damage: impl FnOnce(&Path)) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
+    let (mut first, mut second) = (open(0), open(0));
+    let ticket = first.take(at(1_000)).unwrap();
+    damage(&folder.path().join("budget-aa.json"));
+    first.tend(at(1_100));
+    let mut millis = 1_200;
+    while millis < 2_000 {
+        assert!(second.take(at(millis)).is_err(), "it was sent at {millis}, with another under way");
+        first.tend(at(millis));
+        millis += 10;
+    }
+    answered(&mut first, ticket, 2_000);
+    loop {
+        match second.take(at(millis)) {
+            Ok(_) => return millis,
+            Err(Refused::Until(ready)) => millis = (ready.0.as_nanos().div_ceil(1_000_000) as u64).max(millis + 1),
+            Err(Refused::UntilAnswered) => panic!("nothing is under way"),
+        }
+    }
+}
+
+#[test]
+fn whatever_becomes_of_the_file_what_is_under_way_counts() {
+    let fine = after(|_| {});
+    assert!((3_000..3_100).contains(&fine), "{fine}");
+    let rubbish: [&[u8]; 4] = [b"", b"\xff\0 rubbish", b"{\"boot\":\"\"}", &[b'9'; 4_000_000]];
+    for rubbish in rubbish {
+        let waited = after(|path| fs::write(path, rubbish).unwrap());
+        assert!((3_000..3_200).contains(&waited), "{waited}");
+    }
+    let gone = after(|path| fs::remove_file(path).unwrap());
+    assert!((3_000..3_200).contains(&gone), "{gone}");
+    let folder_gone = after(|path| fs::remove_dir_all(path.parent().unwrap()).unwrap());
+    assert!((3_000..3_200).contains(&folder_gone), "{folder_gone}");
+}
+
+#[test]
+fn a_file_that_is_new_or_of_another_boot_makes_wait_for_a_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
+    assert_eq!(open(500).take(at(500)), Err(Refused::Until(at(1_500))));
+    let path = folder.path().join("budget-aa.json");
+    let text = fs::read_to_string(&path).unwrap();
+    // As if the machine had run for ten minutes, and then started anew.
+    let ticket = open(600_000).take(at(600_000)).unwrap();
+    drop(ticket);
+    let boot = clock_boot(&text);
+    let of_another_boot = fs::read_to_string(&path).unwrap().replace(&boot, "another");
+    fs::write(&path, of_another_boot).unwrap();
+    assert_eq!(open(2_000).take(at(2_000)), Err(Refused::Until(at(3_000))));
+    // Where the system doesn't tell boots apart, what lies in the future can't be true.
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"next_send\":3000000", "\"next_send\":900000000")).unwrap();
+    assert_eq!(open(4_000).take(at(4_000)), Err(Refused::Until(at(5_000))));
+}
+
+fn clock_boot(text: &str) -> String {
+    let content: serde_json::Value = serde_json::from_str(text).unwrap();
+    content["boot"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_limit_that_was_said_last_counts_for_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
+    let mut first = open(10.0, 0);
+    let ticket = first.take(at(1_000)).unwrap();
+    answered(&mut first, ticket, 1_000);
+    let _second = open(1.0, 1_050);
+    assert_eq!(first.take(at(1_200)), Err(Refused::Until(at(2_000))));
+    assert_eq!(first.ledger().limit(), 1.0);
+}
+
+#[test]
+fn two_processes_take_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
+    let mut race = Race::of(vec![open(), open()]);
+    let mut taken = [0_u32; 2];
+    for millis in 1_000..61_000 {
+        race.millis = millis;
+        race.end();
+        for whose in [0, 1] {
+            if let Ok(ticket) = race.budgets[whose].take(at(millis)) {
+                taken[whose] += 1;
+                race.under_way.push((millis + 100, whose, false, ticket));
+            }
+        }
+    }
+    assert!(taken[0].abs_diff(taken[1]) <= 2 && taken[0] + taken[1] >= 105, "{taken:?}");
+}
+
+#[test]
+fn a_stopped_process_keeps_its_slot_and_a_dead_one_loses_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
+    let (mut stopped, mut other) = (open(0), open(0));
+    let ticket = stopped.take(at(1_000)).unwrap();
+    assert!(
+        other.take(at(60_000)).is_err_and(|refused| matches!(refused, Refused::Until(at) if at < self::at(61_000)))
+    );
+    drop((stopped, ticket));
+    assert_eq!(other.take(at(60_100)), Err(Refused::Until(at(69_100))));
+    assert!(other.take(at(69_100)).is_ok());
+}
+
+#[test]
+fn a_folder_that_can_t_be_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = Budget::shared(&file, "aa", 1.0, now(0)).unwrap_err();
+    assert!(error.to_string().contains("--state-dir"), "{error}");
+}

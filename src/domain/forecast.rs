@@ -1,0 +1,282 @@
+//! The forecast: how long something takes that hasn't happened yet, as a distribution (`DESIGN.md`, Schedule).
+//!
+//! Lognormal, the estimate as the prior and observed durations as evidence. It knows spans, never what they are spans of;
+//! and it must never call a route learned on the word of a few.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// So many durations are needed before they count against the estimate.
+pub const LEAST_EVIDENCE: u64 = 20;
+/// The spread of the logarithm until it is learned.
+pub const PRIOR_SIGMA: f64 = 0.8;
+/// How many durations the prior weighs as much as, once there are enough of them.
+const PRIOR_STRENGTH: f64 = 20.0;
+/// Older durations fade: evidence never counts for more than so many.
+const LONGEST_MEMORY: u64 = 500;
+/// A spread narrower than that is an accident of few numbers.
+const LEAST_SIGMA: f64 = 0.15;
+/// Spans are told apart from this one on, in seconds: whatever is quicker took about as long.
+const LEAST_SECONDS: f64 = 0.5;
+
+/// When something happens that hasn't happened yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Forecast {
+    /// The logarithm of the time it takes is normal: some take a multiple of the median, few much less.
+    Lognormal(Lognormal),
+    /// It happens at any moment as likely as at any other; after this time on average.
+    AnyTime(Duration),
+}
+
+/// A lognormal distribution of seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lognormal {
+    /// The logarithm of the median, in seconds.
+    log_median: f64,
+    /// The standard deviation of the logarithm, above 0.
+    sigma: f64,
+}
+
+/// Shares of all, for [`Lognormal::quantile`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// Half of all take less.
+    P50,
+    /// Nine in ten take less.
+    P90,
+    /// 95 in 100 take less.
+    P95,
+    /// 99 in 100 take less.
+    P99,
+}
+
+impl Quantile {
+    /// So many standard deviations above the median.
+    fn deviations(self) -> f64 {
+        match self {
+            Self::P50 => 0.0,
+            Self::P90 => 1.281_552,
+            Self::P95 => 1.644_854,
+            Self::P99 => 2.326_348,
+        }
+    }
+}
+
+/// How likely it is at some age that it has happened, and that it happens now.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hazard {
+    /// −ln of the share that takes longer.
+    pub cumulative: f64,
+    /// How likely it happens within the next second, if it hasn't until now.
+    pub rate: f64,
+}
+
+impl Forecast {
+    /// The hazard at this age in seconds.
+    pub fn hazard(&self, age: f64) -> Hazard {
+        match self {
+            _ if age <= 0.0 => Hazard::default(),
+            Self::Lognormal(lognormal) => lognormal.hazard(age),
+            Self::AnyTime(mean) => {
+                let rate = 1.0 / mean.as_secs_f64().max(LEAST_SECONDS);
+                Hazard { cumulative: age * rate, rate }
+            }
+        }
+    }
+}
+
+impl Lognormal {
+    /// With this median and this spread of the logarithm.
+    pub fn new(median: Duration, sigma: f64) -> Self {
+        Self { log_median: median.as_secs_f64().max(LEAST_SECONDS).ln(), sigma: sigma.max(LEAST_SIGMA) }
+    }
+
+    /// The time that this share of all takes at most.
+    pub fn quantile(&self, quantile: Quantile) -> Duration {
+        let seconds = (self.log_median + self.sigma * quantile.deviations()).exp();
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// The spread of the logarithm.
+    pub fn sigma(&self) -> f64 {
+        self.sigma
+    }
+
+    fn hazard(&self, age: f64) -> Hazard {
+        let deviations = self.deviations(age);
+        let log_survival = log_survival(deviations);
+        let log_density = -0.5 * deviations * deviations - HALF_LOG_TAU;
+        Hazard { cumulative: -log_survival, rate: (log_density - log_survival).exp() / (self.sigma * age) }
+    }
+
+    fn deviations(&self, age: f64) -> f64 {
+        (age.ln() - self.log_median) / self.sigma
+    }
+}
+
+/// ½ ln 2π.
+const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
+
+/// The logarithm of the share of a normal distribution that lies more than so many deviations above its middle.
+fn log_survival(deviations: f64) -> f64 {
+    /// From here on the series below is exact to six digits, and soon `erfc` would be nothing.
+    const FAR: f64 = 8.0;
+    if deviations < FAR {
+        return (0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2)).ln();
+    }
+    // Abramowitz and Stegun, 26.2.12.
+    let square = deviations * deviations;
+    let series = 1.0 - 1.0 / square + 3.0 / (square * square) - 15.0 / (square * square * square);
+    -0.5 * square - HALF_LOG_TAU - deviations.ln() + series.ln()
+}
+
+/// What was observed of how long something takes: the durations' logarithms, as count, mean and sum of squares (Welford).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// How many were observed; the newest 500 count.
+    pub count: u64,
+    /// The mean of the logarithms of the seconds.
+    pub mean: f64,
+    /// The sum of the squared distances from the mean.
+    pub squares: f64,
+}
+
+impl Evidence {
+    /// Takes in one more.
+    pub fn add(&mut self, took: Duration) {
+        let logarithm = took.as_secs_f64().max(LEAST_SECONDS).ln();
+        if self.count >= LONGEST_MEMORY {
+            self.squares *= (LONGEST_MEMORY - 1) as f64 / LONGEST_MEMORY as f64;
+        }
+        self.count = self.count.saturating_add(1);
+        let counted = self.count.min(LONGEST_MEMORY) as f64;
+        let distance = logarithm - self.mean;
+        self.mean += distance / counted;
+        self.squares += distance * (logarithm - self.mean);
+    }
+
+    /// Whether there is enough of it to count.
+    pub fn is_enough(&self) -> bool {
+        self.count >= LEAST_EVIDENCE
+    }
+
+    /// The forecast: `prior` until there is enough evidence, then both together.
+    pub fn forecast(&self, prior: Lognormal) -> Lognormal {
+        if !self.is_enough() || !self.mean.is_finite() || !self.squares.is_finite() {
+            return prior;
+        }
+        let counted = self.count.min(LONGEST_MEMORY) as f64;
+        let blend =
+            |prior: f64, observed: f64| (PRIOR_STRENGTH * prior + counted * observed) / (PRIOR_STRENGTH + counted);
+        let variance = self.squares.max(0.0) / (counted - 1.0);
+        let sigma = blend(prior.sigma * prior.sigma, variance).sqrt().max(LEAST_SIGMA);
+        Lognormal { log_median: blend(prior.log_median, self.mean), sigma }
+    }
+}
+
+/// What a transfer that nothing else is known of takes.
+const UNKNOWN_MEDIAN: Duration = Duration::from_secs(5 * 60);
+/// Commonly 5 to 10 seconds until a transaction is indexed (`service.md` 3, `not_found`).
+const INDEXING_MEDIAN: Duration = Duration::from_secs(7);
+const INDEXING_SIGMA: f64 = 0.5;
+
+/// From submission to settling: the route's estimated duration, and what was observed on that route.
+pub fn settling(estimate: Option<Duration>, observed: &Evidence) -> Lognormal {
+    observed.forecast(Lognormal::new(estimate.unwrap_or(UNKNOWN_MEDIAN), PRIOR_SIGMA))
+}
+
+/// From submission until the service knows of a transaction, and what was observed on that source chain.
+pub fn indexing(observed: &Evidence) -> Lognormal {
+    observed.forecast(Lognormal::new(INDEXING_MEDIAN, INDEXING_SIGMA))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seconds(number: f64) -> Duration {
+        Duration::from_secs_f64(number)
+    }
+
+    #[test]
+    fn half_have_happened_at_the_median_and_nine_in_ten_at_p90() {
+        let forecast = Lognormal::new(seconds(300.0), 0.6);
+        let happened = |quantile| {
+            let age = forecast.quantile(quantile).as_secs_f64();
+            1.0 - (-Forecast::Lognormal(forecast).hazard(age).cumulative).exp()
+        };
+        let shares = [Quantile::P50, Quantile::P90, Quantile::P95, Quantile::P99].map(happened);
+        for (share, expected) in shares.into_iter().zip([0.5, 0.9, 0.95, 0.99]) {
+            assert!((share - expected).abs() < 1e-5, "{share} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_tail_s_series_meets_erfc() {
+        let (before, behind) = (log_survival(7.999_999), log_survival(8.000_001));
+        assert!((before - behind).abs() < 1e-4 && behind < before, "{before} {behind}");
+        assert!(log_survival(60.0).is_finite());
+    }
+
+    #[test]
+    fn few_durations_change_nothing_and_many_win_over_a_wrong_estimate() {
+        let mut observed = Evidence::default();
+        for _ in 0..LEAST_EVIDENCE - 1 {
+            observed.add(seconds(600.0));
+        }
+        let median = |observed: &Evidence| settling(Some(seconds(60.0)), observed).quantile(Quantile::P50).as_secs();
+        assert_eq!(median(&observed), 60);
+        observed.add(seconds(600.0));
+        assert_eq!(median(&observed), 189);
+        for _ in 0..480 {
+            observed.add(seconds(600.0));
+        }
+        assert!((500..600).contains(&median(&observed)), "{}", median(&observed));
+        assert_eq!(settling(None, &Evidence::default()).quantile(Quantile::P50), UNKNOWN_MEDIAN);
+    }
+
+    #[test]
+    fn old_durations_fade() {
+        let mut observed = Evidence::default();
+        for _ in 0..5_000 {
+            observed.add(seconds(600.0));
+        }
+        for _ in 0..2_000 {
+            observed.add(seconds(60.0));
+        }
+        let median = observed.mean.exp();
+        assert!((60.0..65.0).contains(&median), "{median}");
+    }
+
+    proptest! {
+        #[test]
+        fn hazards_are_finite_and_never_fall_back(
+            median in 0.0_f64..1e6, sigma in 0.0_f64..3.0, ages in prop::collection::vec(0.0_f64..1e9, 2..20),
+        ) {
+            let forecast = Forecast::Lognormal(Lognormal::new(seconds(median), sigma));
+            let mut ages = ages;
+            ages.sort_by(f64::total_cmp);
+            let mut last = 0.0_f64;
+            for age in ages {
+                let Hazard { cumulative, rate } = forecast.hazard(age);
+                prop_assert!(rate.is_finite() && rate >= 0.0, "{rate} at {age}");
+                prop_assert!(cumulative.is_finite() && cumulative >= last - 1e-4 * last.abs(), "{cumulative} at {age}");
+                last = cumulative;
+            }
+        }
+
+        #[test]
+        fn evidence_is_the_mean_and_spread_of_what_it_saw(took in prop::collection::vec(1.0_f64..1e5, 2..400)) {
+            let mut observed = Evidence::default();
+            took.iter().for_each(|took| observed.add(seconds(*took)));
+            let logarithms: Vec<f64> = took.iter().map(|took| took.ln()).collect();
+            let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
+            let squares = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            prop_assert!((observed.mean - mean).abs() < 1e-6, "{} {mean}", observed.mean);
+            prop_assert!((observed.squares - squares).abs() < 1e-6 * squares.max(1.0), "{} {squares}", observed.squares);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Routes that people ask for, through the real driver.
+
+use super::*;
+
+fn wish(from_address: &str, at: DateTime<Utc>, seconds: i64) -> QuoteWish {
+    let request = fixtures::quote_request(from_address);
+    QuoteWish { profile: "default".into(), request, at, until: at + TimeDelta::seconds(seconds) }
+}
+
+impl Bench {
+    async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
+        match spawn_blocking(move || store.ask_quote(wish(from_address, at, seconds)).wait()).await.unwrap().unwrap() {
+            Asked::Pending(id) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn until_quoted(&self, id: i64) -> QuoteAnswer {
+        self.until(move |reader| reader.quote(id).unwrap().unwrap().answer.is_some()).await;
+        self.read(move |reader| reader.quote(id).unwrap().unwrap().answer.unwrap()).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_that_is_asked_for_is_answered_through_the_store() {
+    let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    poller.until_sent(3).await;
+    let id = bench.ask_quote("0xAb", 30).await;
+    let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
+    assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
+    assert!(poller.requests().len() < 6, "the route had to wait");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
+    let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
+    let asked_before = bench.transactions().await.remove(2);
+    bench.request_poll(asked_before.id).await;
+    let given_up = bench.ask_quote("0xCd", 0).await;
+    let wanted = bench.ask_quote("0xAb", 30).await;
+    let poller = bench.start_in(Scope::RequestsOnly, |_| Mood::Fine, None);
+    bench.until_quoted(wanted).await;
+    poller.until_sent(1).await;
+    let asked_now = bench.transactions().await.remove(4);
+    bench.request_poll(asked_now.id).await;
+    poller.until_sent(2).await;
+    bench.pass(Duration::from_secs(60)).await;
+    let asked: Vec<_> = poller.by_transaction().into_keys().collect();
+    assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.told.transaction_id.key()));
+    assert_eq!(poller.requests().len(), 2);
+    assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_is_asked_for_once_whatever_happens_to_who_asks() {
+    let bench = Bench::new("", 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    let first = bench.ask_quote("0x01", 30).await;
+    let mut routes = poller.wire.routes.subscribe();
+    routes.wait_for(|routes| routes.len() == 1).await.unwrap();
+    // While that one is under way another question comes, and then the poller dies.
+    let second = bench.ask_quote("0x02", 30).await;
+    routes.wait_for(|routes| routes.len() == 2).await.unwrap();
+    poller.task.abort();
+    assert!(poller.task.await.unwrap_err().is_cancelled());
+    let next = bench.start(|_| Mood::Fine);
+    let third = bench.ask_quote("0x03", 30).await;
+    bench.until_quoted(third).await;
+    assert_eq!(
+        (routes.borrow().as_slice(), next.wire.routes.borrow().as_slice()),
+        (&["0x01", "0x02"].map(String::from)[..], &["0x03"].map(String::from)[..])
+    );
+    let lost = |id| bench.read(move |reader| reader.quote(id).unwrap().unwrap());
+    for id in [first, second] {
+        let lost = lost(id).await;
+        assert!(lost.sent_at.is_some() && lost.answer.is_none(), "{lost:?}");
+    }
+    next.stop().await.unwrap();
+}
