@@ -240,6 +240,7 @@ impl Stage {
             shown_id: "…loop".into(),
             fingerprint: "aa".into(),
             shared: None,
+            weights: std::collections::BTreeMap::new(),
             scope: Scope::Everything,
             seed: 1,
         };

@@ -20,7 +20,8 @@ pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<Ale
     let held = advice::conditions(tx, at);
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
         standing.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
-    let hidden = |rule: Rule| !of_profile.is_empty() && matches!(rule, Rule::Overdue | Rule::PollFailing);
+    let outage = of_profile.iter().any(|alert| alert.rule.is_outage());
+    let hidden = |rule: Rule| outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
     let clean = tx.learned.last_checked_at == Some(at);
     let mut steps: Vec<_> = own.iter().filter_map(|alert| step(tx, alert, &held, clean)).collect();
     let new = held.into_iter().filter(|rule| !hidden(*rule) && own.iter().all(|alert| alert.rule != *rule));
@@ -58,14 +59,16 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
         (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
         (Rule::NotFoundLong, _) => learned.message.clone().unwrap_or_else(|| "no on-chain record yet".into()),
-        (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled, _) => String::new(),
+        (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
+            String::new()
+        }
     }
 }
 
 /// What becomes of a profile's alerts when `now_holds` is the one condition that holds for it as a whole, if any: the
 /// graver hides the others.
 pub fn judge_profile(now_holds: Option<(Rule, &str)>, standing: &[Alert]) -> Vec<AlertStep> {
-    let own = || standing.iter().filter(|alert| alert.subject == Subject::Profile);
+    let own = || standing.iter().filter(|alert| alert.subject == Subject::Profile && alert.rule.is_outage());
     let rule = now_holds.map(|(rule, _)| rule);
     let over = own().filter(|alert| Some(alert.rule) != rule);
     let mut steps: Vec<_> = over.map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();

@@ -62,8 +62,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
     super::runtime()?.block_on(async {
         let clock = Clock::system();
-        let place =
-            Place { profile: &settings.profile, state_dir: Some(&settings.state_dir), scope: Scope::Everything };
+        let place = Place::of(settings, Scope::Everything);
         let poller = polling.map(|polling| Running::start(polling, store.clone(), clock.clone(), place));
         show(Parts { store, clock, setting, theme, clipboard: terminal::copy }, poller).await
     })

@@ -3,6 +3,7 @@
 //! Everything is real but the service: HTTP on loopback, the budget, the poller, the store.
 
 use std::{
+    collections::BTreeMap,
     io::{self, IsTerminal},
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
@@ -83,7 +84,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
-        let place = Place { profile: PROFILE, state_dir: None, scope: Scope::Everything };
+        let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let poller = Running::start(polling, store.clone(), clock.clone(), place);
         let theme = Theme::new(color, flags.ascii);
         let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy };

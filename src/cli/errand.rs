@@ -61,8 +61,7 @@ impl Errand<'_> {
         super::runtime()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
-            let state_dir = Some(settings.state_dir.as_path());
-            let place = Place { profile: &settings.profile, state_dir, scope: Scope::RequestsOnly };
+            let place = Place::of(settings, Scope::RequestsOnly);
             let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
             let over = clock.now().mono + patience;
             let ended = tokio::select! {

@@ -1,6 +1,6 @@
 //! What the commands that poll share: the poller as a task that can be stopped.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -8,6 +8,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use crate::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
+    config::Settings,
     domain::secret::IntegratorId,
     poller::{self, HttpWire, PollerError, Scope, Setup},
     store::Store,
@@ -52,6 +53,7 @@ impl Running {
             shown_id,
             fingerprint,
             shared: place.state_dir.map(Path::to_owned),
+            weights: place.weights.clone(),
             scope: place.scope,
             seed: u64::from(std::process::id()),
         };
@@ -83,8 +85,18 @@ impl Running {
 pub struct Place<'a> {
     /// The profile.
     pub profile: &'a str,
+    /// How much more a delay costs for transactions with these labels.
+    pub weights: &'a BTreeMap<String, f64>,
     /// The state folder.
     pub state_dir: Option<&'a Path>,
     /// What is sent without being asked for.
     pub scope: Scope,
+}
+
+impl<'a> Place<'a> {
+    /// The place that the settings name.
+    pub fn of(settings: &'a Settings, scope: Scope) -> Self {
+        let Settings { profile, state_dir, weights, .. } = settings;
+        Self { profile, weights, state_dir: Some(state_dir), scope }
+    }
 }

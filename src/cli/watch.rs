@@ -79,8 +79,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         if io::stderr().is_terminal() {
             complain(&format!("watching {} transactions; ^C ends it", watching.watched().count()));
         }
-        let place =
-            Place { profile: &settings.profile, state_dir: Some(&settings.state_dir), scope: Scope::Everything };
+        let place = Place::of(settings, Scope::Everything);
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
         let ended = tokio::select! {
             ended = watching.follow(&store, &clock) => ended,

@@ -28,6 +28,9 @@ pub struct File {
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
+    /// How much more a delay costs for transactions with these labels.
+    #[serde(default)]
+    pub weights: BTreeMap<String, Weight>,
     /// The profiles by name.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
@@ -47,6 +50,20 @@ pub struct Profile {
     pub integrator_id_file: Option<PathBuf>,
     /// The command that prints the ID and nothing else.
     pub integrator_id_command: Option<Argv>,
+}
+
+/// How much a delay costs, against 1 for most; between a hundredth and a hundred.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Weight(pub f64);
+
+impl TryFrom<f64> for Weight {
+    type Error = &'static str;
+
+    fn try_from(weight: f64) -> Result<Self, Self::Error> {
+        let fits = (0.01..=100.0).contains(&weight);
+        fits.then_some(Self(weight)).ok_or("choose a weight between 0.01 and 100; 1 is what most have")
+    }
 }
 
 /// A program and its arguments; no shell is involved.
@@ -182,6 +199,9 @@ mod tests {
             default_profile = "prod"
             color = "never"
             ascii = true
+            [weights]
+            vip = 4
+            "batch 9" = 0.5
             [profiles.prod]
             base_url = "https://api.example"
             rps = 10
@@ -191,6 +211,7 @@ mod tests {
         "#;
         let file = parse(text).ok().unwrap();
         assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
+        assert_eq!((file.weights["vip"], file.weights["batch 9"]), (Weight(4.0), Weight(0.5)));
         let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
         assert_eq!((command.program.as_str(), command.arguments.len()), ("pass", 2));
         assert_eq!(file.profiles["test"].integrator_id_command.clone().unwrap().arguments.len(), 2);
@@ -216,6 +237,8 @@ mod tests {
             ),
             ("[profiles.p]\nintegrator_id_command = 'a \"b\"'", 2, "must be an array"),
             ("[profiles.p]\nintegrator_id_command = []", 2, "the command is empty"),
+            ("[weights]\nvip = 0", 2, "vip: choose a weight between 0.01 and 100"),
+            ("[weights]\nvip = 'canary'", 2, "vip: text came"),
             ("db = ", 1, "db: "),
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];

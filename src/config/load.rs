@@ -11,7 +11,7 @@ use super::{
     ColorChoice, Flags,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, File, Profile},
+    file::{self, File, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
@@ -63,6 +63,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         ascii: ascii.0,
         plain: plain.0,
         answer: inputs.file.answer,
+        weights: inputs.file.weights.into_iter().map(|(label, Weight(weight))| (label, weight)).collect(),
         entries,
         id,
     })
@@ -370,7 +371,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, answer, profiles"
+                known here: db, default_profile, color, ascii, answer, weights, profiles"
                     .into(),
             ),
             (

@@ -2,7 +2,7 @@
 //!
 //! It must never ask for the integrator ID before polling needs it: a command that prints it may take a while.
 
-use std::{fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use super::{
     ColorChoice,
@@ -68,6 +68,8 @@ pub struct Settings {
     pub plain: bool,
     /// Templates for the reply to a ticket.
     pub answer: Templates,
+    /// How much more a delay costs for transactions with these labels.
+    pub weights: BTreeMap<String, f64>,
     /// Each setting and where it came from, but for the integrator ID.
     pub entries: Vec<Entry>,
     pub(super) id: Option<IdSource>,

@@ -13,8 +13,6 @@ use super::{
     transaction::{Tracking, Transaction},
 };
 
-/// How long a transaction may be invisible before that is news. Some chains index much more slowly (`service.md` 3).
-pub const NOT_FOUND_LONG: Duration = Duration::from_secs(3 * 60);
 /// How long a refund may take before that is news; about 10 minutes are usual (`service.md` 3).
 pub const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
 /// How many failures in a row, and over how long, make polling one transaction failing.
@@ -73,7 +71,7 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             status == Some(&RouterStatus::Refund) && !tx.is_settled() && tx.status_age(now) >= REFUND_SLOW
         }
         Rule::NotFoundLong => {
-            status == Some(&RouterStatus::NotFound) && tx.age(now) >= NOT_FOUND_LONG && !is_not_filled(tx)
+            status == Some(&RouterStatus::NotFound) && tx.age(now) >= tx.not_found_limit() && !is_not_filled(tx)
         }
         Rule::Rejected => matches!(tx.tracking, Tracking::Parked(_)),
         Rule::Regressed => learned.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
@@ -81,7 +79,7 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             learned.failures >= POLL_FAILING.0
                 && learned.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)
         }
-        Rule::Unauthorized | Rule::Unreachable | Rule::Throttled => false,
+        Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => false,
     };
     Rule::ALL.iter().copied().filter(holds).collect()
 }
@@ -107,7 +105,7 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         None => Situation::Unasked,
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
-        Some(RouterStatus::NotFound) if tx.age(now) < NOT_FOUND_LONG => Situation::Indexing,
+        Some(RouterStatus::NotFound) if tx.age(now) < tx.not_found_limit() => Situation::Indexing,
         Some(_) if now >= tx.deadline().at => Situation::Unconfirmed,
         Some(_) => Situation::Waiting,
     }
@@ -194,7 +192,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
                 (None, None) => "UNKNOWN STATUS".into(),
             },
             Rule::PollFailing => format!("NO ANSWER, {} failures in a row", tx.learned.failures),
-            Rule::Unauthorized | Rule::Unreachable | Rule::Throttled => rule.name().to_uppercase(),
+            Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => rule.name().to_uppercase(),
         },
     }
 }
@@ -263,6 +261,7 @@ fn alert_words(rule: Rule) -> (&'static str, &'static str) {
         Rule::PollFailing => ("Status is temporarily unavailable.", "see the last error"),
         Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop keeps trying"),
         Rule::Unauthorized => ("", "check the integrator ID; hoptop tries again once a minute"),
+        Rule::BudgetShort => ("", "ask for a higher limit, or track fewer at a time"),
         Rule::Throttled => ("", "somebody else may use this ID; check --rps against the ID's limit"),
     }
 }

@@ -43,6 +43,11 @@ macro_rules! rules {
             /// Every rule, the most urgent first.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
+            /// Whether this one keeps all answers of a profile away, so that nothing new can be concluded.
+            pub fn is_outage(self) -> bool {
+                matches!(self, Self::Unauthorized | Self::Unreachable | Self::Throttled)
+            }
+
             /// As in the JSON and on screen.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }
@@ -84,6 +89,8 @@ rules! {
     Regressed "regressed" Warning,
     /// Five failures in a row over two minutes.
     PollFailing "poll_failing" Warning,
+    /// The budget can't keep the answers fresh: the need stays over nine tenths of it.
+    BudgetShort "budget_short" Warning,
     /// Funds return to the order's `fromAddress`.
     Refund "refund" Info,
 }

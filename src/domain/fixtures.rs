@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::DateTime;
 
 use super::{
+    forecast::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
     quote::{Amount, QuoteRequest},
@@ -46,6 +47,7 @@ pub fn transaction(number: i64) -> Transaction {
         first_seen_at: DateTime::UNIX_EPOCH,
         chain_names: ChainNames::default(),
         poll_requested_at: None,
+        indexing: Evidence::default(),
         tracking: Tracking::Active,
         learned: Learned::default(),
     }

@@ -10,12 +10,14 @@ pub mod chain_config;
 pub mod chains;
 pub mod change;
 pub mod deadline;
+pub mod experience;
 pub mod filter;
 #[cfg(test)]
 pub mod fixtures;
 pub mod forecast;
 pub mod glance;
 pub mod ids;
+pub mod need;
 pub mod observation;
 pub mod quote;
 pub mod record;

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use super::{
     change::What,
     deadline::Deadline,
+    forecast::{self, Evidence, Quantile},
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
     record::{StatusRecord, chain_name},
@@ -123,6 +124,8 @@ pub struct Transaction {
     pub chain_names: ChainNames,
     /// A person asked to poll it now, and no answer has come since.
     pub poll_requested_at: Option<DateTime<Utc>>,
+    /// How long transactions of its source chain took until they were indexed.
+    pub indexing: Evidence,
     /// Whether it is polled.
     pub tracking: Tracking,
     /// What we learned.
@@ -154,6 +157,13 @@ impl Transaction {
     pub fn is_overdue(&self) -> bool {
         let waiting = self.learned.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();
         waiting && self.learned.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
+    }
+
+    /// After which time without a record something is probably wrong: three times what nearly all of its source chain take
+    /// until they are indexed, at least three minutes (`DESIGN.md`, Alerts).
+    pub fn not_found_limit(&self) -> Duration {
+        const LEAST: Duration = Duration::from_secs(3 * 60);
+        forecast::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(LEAST)
     }
 
     /// The time since submission, until now or until it settled.

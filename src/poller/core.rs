@@ -8,7 +8,7 @@ use super::health::{Health, News};
 use crate::{
     budget::{Budget, Refused, Returned, Ticket},
     clock::{Mono, Now},
-    domain::{ids::RowId, observation::Failure},
+    domain::{ids::RowId, need::Need, observation::Failure},
     schedule::{Ending, Next, Scheduler},
 };
 
@@ -208,6 +208,11 @@ impl Core {
         self.budget.ledger().throughput(Duration::try_from_secs_f64(self.trip).unwrap_or_default())
     }
 
+    /// What is needed, against what there is.
+    pub fn need(&self) -> Need {
+        Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.watched() as u64 }
+    }
+
     /// Requests sent so far, and how many of them were answered with 429.
     pub fn counts(&self) -> (u64, u64) {
         (self.requests, self.throttled)
@@ -243,7 +248,11 @@ mod tests {
         for id in 1..=transactions {
             let forecast = Forecast::AnyTime(Duration::from_secs(300));
             let outlook = Outlook { since: at(0).wall, forecast, weight: 1.0 };
-            core.scheduler.watch(RowId(id), Standing { last_answer: None, deadline: None, outlook }, at(0));
+            core.scheduler.watch(
+                RowId(id),
+                Standing { last_answer: None, deadline: None, outlook, target: Duration::from_secs(90) },
+                at(0),
+            );
         }
         core
     }

@@ -3,7 +3,13 @@
 //! It decides nothing by itself. Every request is a task of one set, so that a panic ends the poller with an error
 //! instead of a slot that never comes back; when it is stopped it sends nothing more and waits for what is under way.
 
-use std::{collections::HashSet, path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet},
+    path::PathBuf,
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rand::{RngExt, SeedableRng};
@@ -16,6 +22,8 @@ use tokio::{
 use super::{
     core::{Action, Core, Ended, Question},
     health::News,
+    outlook,
+    shortage::Shortage,
     takeover,
     wire::Wire,
 };
@@ -24,9 +32,11 @@ use crate::{
     budget::{Budget, KernelLock, LockError, Ticket},
     clock::{Clock, Mono, Now},
     domain::{
-        alert::{Alert, Rule, Subject},
+        alert::{Alert, AlertStep, Rule, Subject},
         change::{Change, What},
+        experience::Experience,
         ids::RowId,
+        need::Need,
         observation::Failure,
         transaction::Transaction,
     },
@@ -62,6 +72,8 @@ pub struct Setup<W> {
     pub fingerprint: String,
     /// The folder in which the ID's ledger lies; `None` if store and budget are nobody else's.
     pub shared: Option<PathBuf>,
+    /// How much more a delay costs for transactions with these labels.
+    pub weights: BTreeMap<String, f64>,
     /// What it sends of its own accord.
     pub scope: Scope,
     /// For the jitter.
@@ -111,6 +123,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
     let mut driver = Driver::start(setup, role).await?;
     loop {
         let now = driver.setup.clock.now();
+        driver.weigh_need(now).await?;
         driver.report(now, false);
         let wake = match driver.core.next(now) {
             Action::Send(Question::Status(id), ticket) => {
@@ -152,6 +165,9 @@ struct Driver<W> {
     /// To poll this profile of this store, unless that is nobody else's.
     _role: Option<KernelLock>,
     follower: Follower,
+    /// What was learned of how long things take.
+    experience: Experience,
+    shortage: Shortage,
     jitter: Pcg64Mcg,
     reported: Option<(Mono, PollerReport)>,
     last_error: Option<String>,
@@ -173,6 +189,8 @@ impl<W: Wire> Driver<W> {
             requests: JoinSet::new(),
             commits,
             follower,
+            experience: Experience::default(),
+            shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reported: None,
             last_error: None,
@@ -180,9 +198,11 @@ impl<W: Wire> Driver<W> {
         };
         driver.follow().await?;
         let alerts = driver.read(Reader::alerts).await?;
-        if driver.of_profile(&alerts).next().is_some() {
+        if driver.of_profile(&alerts).any(|alert| alert.rule.is_outage()) {
             driver.core.expect_recovery();
         }
+        let was_short = driver.of_profile(&alerts).any(|alert| alert.rule == Rule::BudgetShort);
+        driver.shortage = Shortage::new(was_short);
         Ok(driver)
     }
 
@@ -200,11 +220,7 @@ impl<W: Wire> Driver<W> {
             self.core.scheduler.forget(transaction.id);
             return;
         }
-        let deadline = transaction.deadline().at;
-        let last_answer = transaction.learned.last_checked_at;
-        let confirmed = last_answer.is_some_and(|answer| answer >= deadline) || !transaction.is_waiting();
-        let standing =
-            Standing { last_answer, deadline: (!confirmed).then_some(deadline), outlook: outlook(transaction) };
+        let standing = outlook::standing(transaction, &self.experience, &self.setup.weights, now);
         self.core.scheduler.watch(transaction.id, standing, now);
         if !wanted {
             // It is asked about once, but not within five seconds of an earlier process's request.
@@ -226,6 +242,13 @@ impl<W: Wire> Driver<W> {
         let follower = self.follower.clone();
         let news = spawn_blocking(move || follower.news()).await??;
         let now = self.setup.clock.now();
+        let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
+        if news.anew || news.changes.iter().any(teaches) {
+            let profile = self.setup.profile.clone();
+            self.experience = self.read(move |reader| reader.experience(&profile)).await?;
+        }
+        let open = self.read(move |reader| reader.looked_at(now.wall)).await?;
+        self.core.scheduler.look_at(open);
         for transaction in &news.transactions {
             self.take_in(transaction, now);
             // What was asked for while nobody listened. Later on each request is an entry of its own.
@@ -253,6 +276,8 @@ impl<W: Wire> Driver<W> {
             self.core.gone(question, ticket, self.setup.clock.now());
             return Ok(());
         };
+        // What was learned since counts from here on.
+        self.take_in(&transaction, self.setup.clock.now());
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         self.requests.spawn(async move {
             let observation = wire.status(&transaction.told).await;
@@ -320,7 +345,7 @@ impl<W: Wire> Driver<W> {
         let event = ProfileEvent {
             profile: self.setup.profile.clone(),
             at: at.wall,
-            what: news.what(),
+            what: Some(news.what()),
             alerts: alerts::judge_profile(news.condition(), &own),
         };
         let store = self.setup.store.clone();
@@ -337,12 +362,30 @@ impl<W: Wire> Driver<W> {
         let raised: HashSet<Subject> = alerts.iter().filter(overdue).map(|alert| alert.subject).collect();
         let own = transactions.iter().filter(|tx| tx.profile == self.setup.profile && tx.wants_polling());
         for tx in own.filter(|tx| tx.is_overdue() && !raised.contains(&Subject::Transaction(tx.id))) {
-            let standing = Standing {
-                last_answer: tx.learned.last_checked_at,
-                deadline: Some(tx.deadline().at),
-                outlook: outlook(tx),
-            };
-            self.core.scheduler.watch(tx.id, standing, now);
+            let standing = outlook::standing(tx, &self.experience, &self.setup.weights, now);
+            self.core.scheduler.watch(tx.id, Standing { deadline: Some(tx.deadline().at), ..standing }, now);
+        }
+        Ok(())
+    }
+
+    /// Raises or ends the alert that the budget is short. Who sends nothing of its own accord needs none.
+    async fn weigh_need(&mut self, now: Now) -> Result<(), PollerError> {
+        let need = self.core.need();
+        if self.setup.scope == Scope::RequestsOnly {
+            return Ok(());
+        }
+        let Some(short) = self.shortage.take_in(&need, now.mono) else { return Ok(()) };
+        let standing = self.read(Reader::alerts).await?;
+        let standing = self.of_profile(&standing).find(|alert| alert.rule == Rule::BudgetShort).map(|alert| alert.id);
+        let step = match (short, standing) {
+            (true, None) => AlertStep::Raise { rule: Rule::BudgetShort, message: need.sentence() },
+            (false, Some(id)) => AlertStep::Clear { id, rule: Rule::BudgetShort },
+            _ => return Ok(()),
+        };
+        let event = ProfileEvent { profile: self.setup.profile.clone(), at: now.wall, what: None, alerts: vec![step] };
+        let store = self.setup.store.clone();
+        if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
+            tracing::error!("that the budget is short was not kept: {error}");
         }
         Ok(())
     }
@@ -358,6 +401,7 @@ impl<W: Wire> Driver<W> {
             return;
         }
         let (requests, throttled) = self.core.counts();
+        let need = self.core.need();
         let (word, resting) = self.core.health(now.mono);
         let report = PollerReport {
             at: now.wall,
@@ -365,14 +409,16 @@ impl<W: Wire> Driver<W> {
             process: std::process::id(),
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.fingerprint.clone(),
-            rps: self.setup.rps,
-            used: (self.core.used(now.mono) * 100.0).round() / 100.0,
+            rps: self.core.budget.ledger().limit(),
+            share: round(self.core.budget.ledger().pace.share()),
+            need: Need { polls: round(need.polls), allowed: round(need.allowed), ..need },
+            used: round(self.core.used(now.mono)),
             requests,
             throttled,
             unsettled: self.core.scheduler.watched() as u64,
             health: if stopping { "stopped" } else { word }.to_owned(),
             resting_until: resting.and_then(|until| on_the_wall(now, until)),
-            last_error: self.last_error.clone(),
+            last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
         let due = self.reported.as_ref().is_none_or(|(_, last)| {
             let same = PollerReport {
@@ -408,6 +454,11 @@ impl<W: Wire> Driver<W> {
     }
 }
 
+/// To two places: what changes less is no news.
+fn round(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
 /// A moment of the monotonic clock on the wall; `None` beyond the calendar.
 fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
@@ -423,15 +474,5 @@ fn log_failure(failure: &Failure, body: Option<&str>, about: &str) {
     match body {
         Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
         None => tracing::warn!(about, "{}", failure.line()),
-    }
-}
-
-fn outlook(tx: &Transaction) -> crate::schedule::Outlook {
-    use crate::domain::forecast;
-    let forecast = forecast::settling(tx.told.estimate, &forecast::Evidence::default());
-    crate::schedule::Outlook {
-        since: tx.deadline().submitted,
-        forecast: forecast::Forecast::Lognormal(forecast),
-        weight: 1.0,
     }
 }

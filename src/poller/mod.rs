@@ -6,6 +6,8 @@
 mod core;
 mod driver;
 mod health;
+mod outlook;
+mod shortage;
 mod takeover;
 mod wire;
 

@@ -44,6 +44,8 @@ pub struct Standing {
     pub deadline: Option<DateTime<Utc>>,
     /// What it waits for.
     pub outlook: Outlook,
+    /// How old its answer may be: what is needed, not what is aimed at.
+    pub target: Duration,
 }
 
 /// What a transaction waits for, and how much it matters.

@@ -65,6 +65,8 @@ struct Item {
     /// The price that its phase's `due` was found at.
     price: f64,
     deadline: Option<DateTime<Utc>>,
+    /// What its target needs, in polls per 10⁹ seconds.
+    need: u64,
     /// Polled until it is forgotten.
     kept: bool,
 }
@@ -91,6 +93,7 @@ impl Item {
             since: outlook.since,
             price: 0.0,
             deadline: None,
+            need: 0,
             kept: false,
         }
     }
@@ -121,6 +124,8 @@ pub struct Scheduler {
     places: HashMap<RowId, u32>,
     free: Vec<u32>,
     kept: usize,
+    /// The needs of all that are kept.
+    need: u64,
     /// By `earliest`: those that rest.
     resting: Queue,
     /// By the moment at which the index crosses the price: those that are ready.
@@ -160,6 +165,8 @@ impl Scheduler {
                 self.deadlines.remove(&(before, place));
             }
         }
+        let need = (1e9 / standing.target.as_secs_f64().max(1.0)) as u64;
+        self.need = self.need + need - std::mem::replace(&mut item.need, need);
         self.kept += usize::from(!std::mem::replace(&mut item.kept, true));
         match item.phase {
             Phase::InFlight => {}
@@ -175,9 +182,10 @@ impl Scheduler {
         if !std::mem::replace(&mut item.kept, false) {
             return;
         }
-        let deadline = item.deadline.take();
+        let (deadline, need) = (item.deadline.take(), std::mem::take(&mut item.need));
         let under_way = item.phase == Phase::InFlight;
         self.kept -= 1;
+        self.need -= need;
         if let Some(deadline) = deadline {
             self.deadlines.remove(&(deadline, place));
         }
@@ -208,6 +216,17 @@ impl Scheduler {
     /// How many requests a second the budget allows.
     pub fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
+    }
+
+    /// Polls a second that would keep all answers as fresh as they should be.
+    pub fn need(&self) -> f64 {
+        self.need as f64 / 1e9
+    }
+
+    /// Since when the one that waits longest waits for an answer.
+    pub fn oldest(&mut self) -> Option<Mono> {
+        let items = &self.items;
+        self.waiting.first(|entry| holds(items, entry)).map(|entry| entry.at)
     }
 
     /// How many are polled until they are forgotten.

@@ -15,7 +15,7 @@ fn at(seconds: u64) -> Now {
 
 const ANY_TIME: Forecast = Forecast::AnyTime(Duration::from_secs(300));
 const OUTLOOK: Outlook = Outlook { since: DateTime::UNIX_EPOCH, forecast: ANY_TIME, weight: 1.0 };
-const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK };
+const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK, target: Duration::from_secs(90) };
 
 fn takes(median: u64) -> Forecast {
     Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6))

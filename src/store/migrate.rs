@@ -8,8 +8,11 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::error::StoreError;
 
-const MIGRATIONS: &[&str] =
-    &[include_str!("../../assets/migrations/0001_first.sql"), include_str!("../../assets/migrations/0002_routes.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../assets/migrations/0001_first.sql"),
+    include_str!("../../assets/migrations/0002_routes.sql"),
+    include_str!("../../assets/migrations/0003_forecasts.sql"),
+];
 
 /// The schema that this hoptop knows.
 pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;

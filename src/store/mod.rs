@@ -4,12 +4,14 @@
 //! changed. It keeps what it is given; it must never decide what an answer means or when to poll.
 
 mod alerts;
+mod attention;
 mod chains;
 mod changes;
 mod columns;
 mod connection;
 mod error;
 mod follower;
+mod forecasts;
 mod import;
 mod migrate;
 mod observations;
@@ -32,6 +34,7 @@ pub use self::{
     changes::Feed,
     error::StoreError,
     follower::{Follower, Interest, News},
+    forecasts::RouteStats,
     import::ImportReport,
     observations::StoredObservation,
     pollers::PollerReport,
@@ -74,8 +77,8 @@ pub struct ProfileEvent {
     pub profile: String,
     /// When.
     pub at: DateTime<Utc>,
-    /// For the feed.
-    pub what: What,
+    /// For the feed, if it is more than what it does to the alerts.
+    pub what: Option<What>,
     /// For the alerts.
     pub alerts: Vec<AlertStep>,
 }
@@ -120,22 +123,22 @@ impl Store {
     /// Keeps what concerns a whole profile.
     pub fn profile_event(&self, event: ProfileEvent) -> Receipt<()> {
         self.writer.submit(move |db| {
-            changes::append(
-                db,
-                &changes::Entry { at: event.at, profile: &event.profile, transaction: None },
-                &event.what,
-            )?;
-            alerts::carry_out(
-                db,
-                &event.alerts,
-                &changes::Entry { at: event.at, profile: &event.profile, transaction: None },
-            )
+            let entry = changes::Entry { at: event.at, profile: &event.profile, transaction: None };
+            if let Some(what) = &event.what {
+                changes::append(db, &entry, what)?;
+            }
+            alerts::carry_out(db, &event.alerts, &entry)
         })
     }
 
     /// Asks whoever polls to poll these now.
     pub fn request_poll(&self, transactions: Vec<RowId>, at: DateTime<Utc>) -> Receipt<()> {
         self.writer.submit(move |db| transactions::request_poll(db, &transactions, at))
+    }
+
+    /// Says what a dashboard, by its process, has open: for whoever polls, until a moment; nothing any more if there is none.
+    pub fn look_at(&self, viewer: u32, open: Option<(RowId, DateTime<Utc>)>) -> Receipt<()> {
+        self.writer.submit(move |db| attention::look_at(db, viewer, open))
     }
 
     /// Asks whoever polls for a route, unless it is known already or can't be asked for now.

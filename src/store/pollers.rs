@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::{columns, error::StoreError};
+use crate::domain::need::Need;
 
 /// The state of a profile's polling, written at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,10 @@ pub struct PollerReport {
     pub fingerprint: String,
     /// The limit of the ID, in requests per second.
     pub rps: f64,
+    /// The share of the limit that is used: less than 1 after a 429, until it has grown back.
+    pub share: f64,
+    /// What is needed, against what the budget allows.
+    pub need: Need,
     /// Requests per second over the last ten seconds.
     pub used: f64,
     /// Requests since the poller started.

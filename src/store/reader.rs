@@ -8,10 +8,11 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use super::{
-    alerts, chains,
+    alerts, attention, chains,
     changes::{self, Feed},
     connection,
     error::StoreError,
+    forecasts::{self, RouteStats},
     observations::{self, StoredObservation},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
@@ -21,6 +22,7 @@ use crate::domain::{
     alert::Alert,
     chain_config::ChainConfig,
     change::Change,
+    experience::{Experience, Past, RouteKey},
     ids::{ChainId, RowId, TxHash},
     text,
     transaction::Transaction,
@@ -98,6 +100,26 @@ impl Reader {
     /// What a profile's poller last said of itself.
     pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
         pollers::read(&self.connection, profile)
+    }
+
+    /// What was learned of how long things take.
+    pub fn experience(&self, profile: &str) -> Result<Experience, StoreError> {
+        forecasts::experience(&self.connection, profile)
+    }
+
+    /// What was observed of the transfers that go the same way.
+    pub fn past(&self, profile: &str, route: &RouteKey) -> Result<Past, StoreError> {
+        forecasts::past(&self.connection, profile, route)
+    }
+
+    /// Every route of a profile, with what became of its transfers. Reads all that is tracked.
+    pub fn routes(&self, profile: &str) -> Result<Vec<RouteStats>, StoreError> {
+        forecasts::routes(&self.connection, profile)
+    }
+
+    /// What people look at, at `at`.
+    pub fn looked_at(&self, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
+        attention::open(&self.connection, at)
     }
 
     /// What the service said of a chain.

@@ -8,11 +8,12 @@ use super::{
     changes::{self, Entry},
     columns,
     error::StoreError,
-    observations,
+    forecasts, observations,
 };
 use crate::domain::{
     alert::{Alert, AlertStep},
     change::What,
+    experience,
     ids::{ChainId, RowId, TxHash},
     record::StatusRecord,
     status::RouterStatus,
@@ -30,7 +31,9 @@ pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain,
     (SELECT json_group_array(text ORDER BY id) FROM notes WHERE transaction_row = transactions.id),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = from_chain),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = to_chain),
-    poll_requested_at
+    poll_requested_at,
+    (SELECT evidence FROM forecasts WHERE forecasts.profile = transactions.profile
+     AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND gmp = 0)
     FROM transactions";
 
 pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), StoreError> {
@@ -38,12 +41,16 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
         // Deleted while the request was under way.
         return Ok(());
     };
+    let before = transaction.learned.clone();
     let changes = transaction.apply(&seen.observation, seen.at);
     observations::keep(db, transaction.id, &seen.observation, seen.at)?;
     write_learned(db, &transaction)?;
     let profile = transaction.profile.clone();
     for chain in &seen.observation.chains {
         chains::learn(db, &profile, chain, seen.at)?;
+    }
+    for lesson in experience::lessons(&before, &transaction, seen.at) {
+        forecasts::learn(db, &profile, &lesson, seen.at)?;
     }
     let entry = Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id) };
     for what in &changes {
@@ -129,6 +136,7 @@ pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Transaction> {
         first_seen_at: columns::moment_from(row.get(11)?),
         chain_names: ChainNames { from: row.get(28)?, to: row.get(29)? },
         poll_requested_at: moment(row, 30)?,
+        indexing: forecasts::parse(row.get_ref(31)?.as_str_or_null()?)?,
         tracking,
         learned: read_learned(row)?,
     })

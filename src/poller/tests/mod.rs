@@ -185,6 +185,7 @@ impl Bench {
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
             shared: lease,
+            weights: BTreeMap::new(),
             scope,
             seed: 7,
         };

@@ -1,0 +1,176 @@
+//! Experience: what the answers so far taught about how long things take, by route and by source chain.
+//!
+//! An answer teaches something only if it came soon enough after the one before: what settled somewhere between two looks
+//! that lie far apart took nobody knows how long.
+
+use std::{collections::HashMap, time::Duration};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    forecast::{self, Evidence, Lognormal},
+    ids::ChainId,
+    span,
+    status::RouterStatus,
+    transaction::{Learned, Transaction},
+};
+
+/// A look that soon after the submission says when it was indexed, whatever came before.
+const SOON: Duration = Duration::from_secs(15);
+
+/// Transfers that go the same way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteKey {
+    /// Source chain.
+    pub from: ChainId,
+    /// Destination chain.
+    pub to: ChainId,
+    /// Whether it carries a message (`isGMPTransaction`); not, as long as nobody knows.
+    pub gmp: bool,
+}
+
+impl RouteKey {
+    /// The way that this transaction goes.
+    pub fn of(tx: &Transaction) -> Self {
+        let gmp = tx.learned.record.as_ref().and_then(|record| record.is_gmp).unwrap_or(false);
+        Self { from: tx.told.from_chain.clone(), to: tx.told.to_chain.clone(), gmp }
+    }
+}
+
+/// What an answer taught.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lesson {
+    /// A transfer on this route ended so, this long after its submission.
+    Ended {
+        /// The route.
+        route: RouteKey,
+        /// How.
+        outcome: RouterStatus,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A transaction of this source chain was indexed, this long after its submission.
+    Indexed {
+        /// The source chain.
+        chain: ChainId,
+        /// How long it took.
+        took: Duration,
+    },
+}
+
+/// What the answer that came at `at` taught: `before` it this was known of the transaction, which is given as it is now.
+pub fn lessons(before: &Learned, tx: &Transaction, at: DateTime<Utc>) -> Vec<Lesson> {
+    let Some(submitted) = tx.told.submitted_at else { return Vec::new() };
+    let Some(status) = tx.learned.status.as_ref().filter(|status| before.status.as_ref() != Some(status)) else {
+        return Vec::new();
+    };
+    let elapsed = span::between(submitted, at);
+    // It happened between the last look and this one: in the middle, for want of better.
+    let unseen = before.last_checked_at.map_or(elapsed, |last| span::between(last, at)).min(elapsed);
+    let took = elapsed - unseen / 2;
+    let is_sharp = unseen * 2 <= elapsed;
+    let was_unknown = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
+    let indexed = was_unknown && *status != RouterStatus::NotFound && (is_sharp || elapsed <= SOON);
+    let ended = is_sharp && (status.is_final() || *status == RouterStatus::Refund);
+    let mut lessons = Vec::new();
+    if indexed {
+        lessons.push(Lesson::Indexed { chain: tx.told.from_chain.clone(), took });
+    }
+    if ended {
+        lessons.push(Lesson::Ended { route: RouteKey::of(tx), outcome: status.clone(), took });
+    }
+    lessons
+}
+
+/// What was learned of all routes and source chains of a profile.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Experience {
+    /// Until transfers settle.
+    pub routes: HashMap<RouteKey, Evidence>,
+    /// Until transactions are indexed.
+    pub chains: HashMap<ChainId, Evidence>,
+}
+
+impl Experience {
+    /// How long this transfer takes until it settles.
+    pub fn settling(&self, tx: &Transaction) -> Lognormal {
+        let observed = self.routes.get(&RouteKey::of(tx)).copied().unwrap_or_default();
+        forecast::settling(tx.told.estimate, &observed)
+    }
+}
+
+/// What was observed of one route: for a transfer that goes the same way.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    /// What counts for the forecast.
+    pub evidence: Evidence,
+    /// How long transfers took, the quickest first.
+    pub took: Vec<Duration>,
+}
+
+impl Past {
+    /// How many of them had settled by this age.
+    pub fn settled_by(&self, age: Duration) -> usize {
+        self.took.partition_point(|took| *took <= age)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::{super::fixtures, *};
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    /// What is learned when these answers come at these seconds, of a transaction that was submitted at 0.
+    fn learned(answers: &[(i64, RouterStatus)]) -> Vec<Lesson> {
+        let mut tx = fixtures::transaction(1);
+        tx.told.submitted_at = Some(at(0));
+        let answer = |(seconds, status): &(i64, RouterStatus)| {
+            let before = tx.learned.clone();
+            tx.apply(&fixtures::says(status.clone()), at(*seconds));
+            lessons(&before, &tx, at(*seconds))
+        };
+        answers.iter().flat_map(answer).collect()
+    }
+
+    fn indexed(seconds: u64) -> Lesson {
+        Lesson::Indexed { chain: ChainId::new("42161"), took: Duration::from_secs(seconds) }
+    }
+
+    fn ended(outcome: RouterStatus, seconds: u64) -> Lesson {
+        let route = RouteKey { from: ChainId::new("42161"), to: ChainId::new("8453"), gmp: false };
+        Lesson::Ended { route, outcome, took: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn it_happened_between_two_looks() {
+        use RouterStatus::{NotFound, Ongoing, Refund, Success};
+        assert_eq!(
+            learned(&[(5, NotFound), (9, Ongoing), (80, Ongoing), (100, Success)]),
+            [indexed(7), ended(Success, 90)]
+        );
+        assert_eq!(learned(&[(100, Ongoing), (140, Refund)]), [ended(Refund, 120)]);
+    }
+
+    #[test]
+    fn what_was_looked_at_too_late_teaches_nothing() {
+        use RouterStatus::{NotFound, Ongoing, Success};
+        assert_eq!(learned(&[(600, Success)]), []);
+        assert_eq!(learned(&[(100, Ongoing), (1_000, Success)]), []);
+        assert_eq!(learned(&[(12, Ongoing), (14, NotFound)]), [indexed(6)]);
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(Success), at(5));
+        assert_eq!(lessons(&Learned::default(), &tx, at(5)), []);
+    }
+
+    #[test]
+    fn the_past_counts_those_that_were_as_quick() {
+        let took = [10, 20, 30, 40].map(Duration::from_secs).to_vec();
+        let past = Past { evidence: Evidence::default(), took };
+        assert_eq!([9, 10, 35, 99].map(|age| past.settled_by(Duration::from_secs(age))), [0, 1, 3, 4]);
+    }
+}
