@@ -10,6 +10,7 @@ mod shared;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
+pub use self::shared::peek;
 use self::{ledger::SlotId, shared::Shared};
 pub use self::{
     ledger::{Ledger, Refused},

@@ -46,7 +46,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Sits down at the ledger, says the limit, and declares the requests of whoever sat here before lost.
     pub(super) fn open(folder: &Path, fingerprint: &str, limit: f64, now: Now) -> Result<(Self, Ledger), LockError> {
-        let path = folder.join(format!("budget-{fingerprint}.json"));
+        let path = file_name(folder, fingerprint);
         let fault = |source| LockError { path: path.clone(), source };
         let file = lock::open(&path).map_err(fault)?;
         let (seat, chair) = sit_down(&path)?;
@@ -118,10 +118,7 @@ impl Shared {
         let mut text = Vec::new();
         self.file.rewind()?;
         (&self.file).take(MOST_BYTES).read_to_end(&mut text)?;
-        // Behind the first line may be what a longer one left.
-        let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let content = serde_json::from_slice::<Content>(line).ok();
-        Ok(content.filter(|content| content.boot == self.boot).map(|content| content.ledger))
+        Ok(parse(&text, &self.boot))
     }
 
     fn write(&mut self, ledger: &Ledger) -> io::Result<()> {
@@ -131,6 +128,24 @@ impl Shared {
         self.file.write_all(&line)?;
         self.file.set_len(line.len() as u64)
     }
+}
+
+/// The ledger of this fingerprint as it stands, for what is shown; nothing if there is none of this boot.
+pub fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
+    let mut text = Vec::new();
+    File::open(file_name(folder, fingerprint)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
+    parse(&text, &clock::boot())
+}
+
+/// The first line; behind it may be what a longer one left.
+fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let content = serde_json::from_slice::<Content>(line).ok();
+    content.filter(|content| content.boot == boot).map(|content| content.ledger)
+}
+
+fn file_name(folder: &Path, fingerprint: &str) -> PathBuf {
+    folder.join(format!("budget-{fingerprint}.json"))
 }
 
 /// Takes the first seat that is free.

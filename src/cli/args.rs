@@ -16,6 +16,7 @@ use super::{
     quote::{self, QuoteArgs},
     show::ShowArgs,
     simulate::SimulateArgs,
+    stats::{self, StatsArgs},
     watch::WatchArgs,
 };
 use crate::config::{ColorChoice, Flags};
@@ -112,6 +113,11 @@ pub enum Command {
     #[command(after_help = quote::EXAMPLES)]
     /// Ask for a route; the quote is kept, so that `add --quote-id` knows its estimate
     Quote(QuoteArgs),
+    #[command(after_help = stats::EXAMPLES)]
+    /// Per route: count, outcomes, durations; the budget's use, and whether it is enough
+    Stats(StatsArgs),
+    /// Check configuration, store, budget, clock and terminal, and say what to do
+    Doctor,
     /// Poll without a screen and print what changes
     Watch(WatchArgs),
     /// The simulated service over HTTP, budget enforced, for trying any client

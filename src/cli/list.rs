@@ -11,7 +11,12 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use unicode_width::UnicodeWidthStr;
 
-use super::{context::Context, exit::Exit, json::TransactionView};
+use super::{
+    context::Context,
+    exit::Exit,
+    json::TransactionView,
+    table::{self, Column},
+};
 use crate::domain::{
     alert::{self, Alert},
     filter::{self, Candidate, Filter, FilterError},
@@ -24,10 +29,16 @@ use crate::domain::{
 
 /// The keys whose values are free text, and may hold blanks.
 const TEXT_KEYS: [&str; 6] = ["label", "ticket", "chain", "from", "to", "profile"];
-const COLUMNS: usize = 8;
-const HEADER: [&str; COLUMNS] = ["SEV", "STATUS", "TX", "ROUTE", "AGE", "DUE", "TICKET", "CHECKED"];
-/// Spans are read by their last digit.
-const TO_THE_RIGHT: [bool; COLUMNS] = [false, false, false, false, true, true, false, true];
+const COLUMNS: [Column; 8] = [
+    ("SEV", false),
+    ("STATUS", false),
+    ("TX", false),
+    ("ROUTE", false),
+    ("AGE", true),
+    ("DUE", true),
+    ("TICKET", false),
+    ("CHECKED", true),
+];
 /// The widest that a text which others chose may get.
 const WIDEST: usize = 24;
 
@@ -67,7 +78,8 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
              `hoptop import FILE`"
         )?;
     } else {
-        write_table(&passing, now, cx.ellipsis, &mut out)?;
+        let rows: Vec<_> = passing.iter().map(|candidate| row(candidate, now, cx.ellipsis)).collect();
+        table::write(COLUMNS, &rows, &mut out)?;
         let more = match matching - passing.len() {
             0 => String::new(),
             more => format!("; {more} more match, beyond --limit"),
@@ -147,32 +159,7 @@ pub fn write_json(shown: &[Candidate], now: DateTime<Utc>, out: &mut dyn Write) 
     writeln!(out, "{}", if shown.is_empty() { "[]" } else { "\n]" })
 }
 
-fn write_table(shown: &[Candidate], now: DateTime<Utc>, ellipsis: &str, out: &mut dyn Write) -> io::Result<()> {
-    if shown.is_empty() {
-        return Ok(());
-    }
-    let rows: Vec<_> = shown.iter().map(|candidate| row(candidate, now, ellipsis)).collect();
-    let mut widths = HEADER.map(UnicodeWidthStr::width);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = cell.width().max(*width);
-        }
-    }
-    write_row(&HEADER.map(str::to_owned), &widths, out)?;
-    rows.iter().try_for_each(|row| write_row(row, &widths, out))
-}
-
-fn write_row(row: &[String; COLUMNS], widths: &[usize; COLUMNS], out: &mut dyn Write) -> io::Result<()> {
-    let mut line = String::new();
-    for ((cell, width), to_the_right) in row.iter().zip(widths).zip(TO_THE_RIGHT) {
-        let blanks = " ".repeat(width.saturating_sub(cell.width()));
-        let (left, right): (&str, &str) = if to_the_right { (&blanks, cell) } else { (cell, &blanks) };
-        line.extend([left, right, "  "]);
-    }
-    writeln!(out, "{}", line.trim_end())
-}
-
-fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; COLUMNS] {
+fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
     [
         glance::mark(candidate.alerts.iter().map(|alert| alert.rule.severity()).max()).into(),

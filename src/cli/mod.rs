@@ -10,6 +10,7 @@ pub mod context;
 mod crash;
 mod dashboard;
 pub mod demo;
+pub mod doctor;
 mod errand;
 pub mod exit;
 pub mod import;
@@ -22,7 +23,9 @@ mod session;
 pub mod show;
 mod signals;
 pub mod simulate;
+pub mod stats;
 mod summary;
+mod table;
 pub mod watch;
 
 use std::{
@@ -85,6 +88,8 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Check(args) => check::check(args, &settings, context),
             Command::Answer(args) => answer::answer(args, context, &settings.answer),
             Command::Quote(args) => quote::quote(args, &settings, context),
+            Command::Stats(args) => stats::stats(args, settings.rps, context),
+            Command::Doctor => doctor::doctor(&settings, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
         }),
     }

@@ -8,7 +8,7 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, Utc};
 
 use super::{
-    forecast::{self, Evidence, Lognormal},
+    forecast::{self, Evidence, Lognormal, Quantile},
     ids::ChainId,
     span,
     status::RouterStatus,
@@ -113,6 +113,26 @@ impl Past {
     pub fn settled_by(&self, age: Duration) -> usize {
         self.took.partition_point(|took| *took <= age)
     }
+
+    /// When this transfer will probably settle, and how many that went the same way had settled by its age; nothing of one
+    /// that doesn't wait for time.
+    pub fn sentence(&self, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
+        if !tx.is_waiting() {
+            return None;
+        }
+        let forecast = forecast::settling(tx.told.estimate, &self.evidence);
+        let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| span::long(forecast.quantile(quantile)));
+        let basis = match (self.evidence.is_enough(), tx.told.estimate) {
+            (true, _) => format!("learned from {}", self.evidence.count),
+            (false, Some(_)) => "from the estimate".to_owned(),
+            (false, None) => "a guess: no estimate is known".to_owned(),
+        };
+        let similar = match self.took.len() {
+            0 => String::new(),
+            all => format!("; {} of {all} on this route had settled by this age", self.settled_by(tx.age(now))),
+        };
+        Some(format!("half settle within {half}, nine in ten within {most} ({basis}){similar}"))
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +185,25 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(Success), at(5));
         assert_eq!(lessons(&Learned::default(), &tx, at(5)), []);
+    }
+
+    #[test]
+    fn the_forecast_in_words_says_what_it_rests_on() {
+        let mut tx = fixtures::transaction(1);
+        tx.told.submitted_at = Some(at(0));
+        let said = |past: &Past, tx: &Transaction| past.sentence(tx, at(300)).unwrap();
+        let mut past = Past::default();
+        assert!(said(&past, &tx).ends_with("(a guess: no estimate is known)"));
+        tx.told.estimate = Some(Duration::from_secs(600));
+        assert_eq!(said(&past, &tx), "half settle within 10m, nine in ten within 27m 52s (from the estimate)");
+        past.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
+        (0..40).for_each(|_| past.evidence.add(Duration::from_secs(300)));
+        assert_eq!(
+            said(&past, &tx),
+            "half settle within 6m 17s, nine in ten within 11m 23s (learned from 40); 1 of 2 on this route had settled by this age"
+        );
+        tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
+        assert_eq!(past.sentence(&tx, at(300)), None);
     }
 
     #[test]

@@ -4,18 +4,26 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::span;
+use super::{span, status::RouterStatus, transaction::Transaction};
 
 /// How old an answer about a transaction may be, if nothing makes it more urgent.
 pub const TARGET: Duration = Duration::from_secs(90);
 /// The same while the service may not know of it yet (`service.md` 7.4).
-pub const TARGET_UNSEEN: Duration = Duration::from_secs(5);
+const TARGET_UNSEEN: Duration = Duration::from_secs(5);
 /// So long after the submission it is young, and a new answer may come at any moment.
-pub const YOUNG: Duration = Duration::from_secs(60);
+const YOUNG: Duration = Duration::from_secs(60);
 /// From this share of the budget on it is short.
 pub const SHORT: f64 = 0.9;
+
+/// How old the answer about this transaction may be.
+pub fn target(tx: &Transaction, now: DateTime<Utc>) -> Duration {
+    let is_unseen = tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
+    let is_young = span::between(tx.deadline().submitted, now) < YOUNG;
+    if is_unseen && is_young { TARGET_UNSEEN } else { TARGET }
+}
 
 /// Polls a second that are needed, and those that there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,7 +50,10 @@ impl Need {
 
     /// How long it takes to ask about everything once.
     pub fn sweep(&self) -> Duration {
-        Duration::try_from_secs_f64(self.unsettled as f64 / self.allowed.max(1e-9)).unwrap_or(Duration::MAX)
+        let sweep =
+            Duration::try_from_secs_f64(self.unsettled as f64 / self.allowed.max(1e-9)).unwrap_or(Duration::MAX);
+        // Nothing is asked about more often than that, whatever the budget.
+        if self.unsettled > 0 { sweep.max(TARGET_UNSEEN) } else { sweep }
     }
 
     /// What it comes to, and what would help, for a person.

@@ -9,7 +9,7 @@ use crate::{
     domain::{
         experience::Experience,
         forecast::{self, Forecast, Quantile},
-        need, span,
+        need,
         status::RouterStatus,
         transaction::Transaction,
     },
@@ -32,17 +32,12 @@ pub(super) fn standing(
     let last_answer = tx.learned.last_checked_at;
     let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
     let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
-    let is_young = span::between(deadline.submitted, now.wall) < need::YOUNG;
     Standing {
         last_answer,
         deadline: (!confirmed).then_some(deadline.at),
         outlook: Outlook { since: deadline.submitted, forecast: forecast(tx, experience, now), weight },
-        target: if is_unseen(tx) && is_young { need::TARGET_UNSEEN } else { need::TARGET },
+        target: need::target(tx, now.wall),
     }
-}
-
-fn is_unseen(tx: &Transaction) -> bool {
-    tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound)
 }
 
 fn forecast(tx: &Transaction, experience: &Experience, now: Now) -> Forecast {
@@ -111,6 +106,6 @@ mod tests {
         assert_eq!(told(None, 3).outlook.weight, 4.0);
         let targets =
             [(None, 3), (None, 61), (Some(RouterStatus::Ongoing), 3)].map(|(status, age)| told(status, age).target);
-        assert_eq!(targets, [need::TARGET_UNSEEN, need::TARGET, need::TARGET]);
+        assert_eq!(targets, [Duration::from_secs(5), need::TARGET, need::TARGET]);
     }
 }

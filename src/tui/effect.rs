@@ -15,6 +15,8 @@ pub enum Effect {
     PollNow(RowId),
     /// Put this text where the person can paste it from.
     Copy(String),
+    /// Tell whoever polls what this person has open now: nothing any more if there is none.
+    LookAt(Option<RowId>),
     /// Read a transaction's history.
     LoadHistory(RowId),
 }

@@ -16,6 +16,7 @@ use crate::{
         alert::{Alert, Rule, Subject},
         answer::Templates,
         ids::RowId,
+        need::Need,
         transaction::Transaction,
     },
     store::{News, PollerReport},
@@ -75,6 +76,8 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
         used: 4.2,
         requests: 1_234,
         unsettled: 7,
+        share: 1.0,
+        need: Need { polls: 0.67, allowed: 8.33, unsettled: 7 },
         health: "live".into(),
         ..PollerReport::default()
     }

@@ -23,13 +23,20 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, Interest, Store, StoreError},
+    domain::{
+        experience::{Past, RouteKey},
+        ids::RowId,
+    },
+    store::{Follower, Interest, Reader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
+
+/// How long what a person has open counts, unless it is said again.
+const ATTENTION: Duration = Duration::from_secs(60);
 
 /// What the loop needs.
 pub struct Parts {
@@ -94,6 +101,15 @@ where
             terminal.clear().map_err(fault)?;
         }
     }
+}
+
+/// What happened to a transaction, and what was observed of others on its route.
+fn history(reader: &Reader, row: RowId) -> Result<History, StoreError> {
+    let past = match reader.transaction(row)? {
+        Some(tx) => reader.past(&tx.profile, &RouteKey::of(&tx))?,
+        None => Past::default(),
+    };
+    Ok(History::new(&reader.history(row)?, past))
 }
 
 fn fault(error: impl std::fmt::Display) -> RunError {
@@ -214,10 +230,15 @@ impl Dashboard {
             }),
             Effect::LoadHistory(row) => {
                 let follower = self.follower.clone();
-                self.spawn(move || match follower.read(|reader| reader.history(row)) {
-                    Ok(lines) => Msg::History(row, History::new(&lines)),
+                self.spawn(move || match follower.read(|reader| history(reader, row)) {
+                    Ok(history) => Msg::History(row, history),
                     Err(error) => Msg::Fault(error.to_string()),
                 });
+            }
+            Effect::LookAt(open) => {
+                let until = at + self.clock.on_the_wall(ATTENTION);
+                let viewer = self.model.setting.process;
+                store.look_at(viewer, open.map(|row| (row, until))).detach();
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The real driver over a real store and the simulated service, under paused time.
 
+mod day;
+mod need;
 mod routes;
 mod sharing;
 

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     domain::{
         change::{Change, What},
+        experience::Past,
         span,
     },
     store::HistoryLine,
@@ -30,12 +31,14 @@ impl From<&HistoryLine> for HistoryEntry {
 }
 
 /// What happened to a transaction, for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     /// Line by line, the newest first, as many as a person reads.
     pub entries: Vec<HistoryEntry>,
     /// Each status as we saw it, and since when; the present one last.
     pub phases: Vec<(String, DateTime<Utc>)>,
+    /// What was observed of the transfers that go the same way.
+    pub past: Past,
 }
 
 /// The lines without answers that say what the one before said: their bodies differ in running times only, and what else
@@ -50,8 +53,8 @@ fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
 }
 
 impl History {
-    /// From the store's lines, the oldest first.
-    pub fn new(lines: &[HistoryLine]) -> Self {
+    /// From the store's lines, the oldest first, and what it knows of the same route.
+    pub fn new(lines: &[HistoryLine], past: Past) -> Self {
         /// More is what `hoptop show` is for.
         const MOST: usize = 200;
         let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
@@ -61,7 +64,7 @@ impl History {
             }
             _ => None,
         };
-        Self { entries, phases: lines.iter().filter_map(phase).collect() }
+        Self { entries, phases: lines.iter().filter_map(phase).collect(), past }
     }
 
     /// `not_found 9s > ongoing 37m 53s`: how long it was in each status, as far as our polls can tell.
@@ -89,10 +92,10 @@ mod tests {
             HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile: "p".into(), transaction: None, what })
         };
         let lines = [turn(1, "not_found"), turn(10, "ongoing"), turn(70, "needs_gas")];
-        let history = History::new(&lines);
+        let history = History::new(&lines, Past::default());
         let told = history.observed(at(75)).unwrap();
         assert_eq!(told, "not_found 9s > ongoing 1m > needs_gas 5s");
-        assert_eq!(History::new(&[]).observed(at(5)), None);
+        assert_eq!(History::new(&[], Past::default()).observed(at(5)), None);
         assert_eq!(history.entries[0].at, at(70));
     }
 }

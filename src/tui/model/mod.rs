@@ -126,6 +126,8 @@ pub struct Model {
     pub overlay: Overlay,
     /// The history of the selected transaction, once it was loaded.
     pub history: Option<(RowId, History)>,
+    /// What was last said to be open, and when.
+    pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
     /// A sentence for the person.
@@ -148,6 +150,7 @@ impl Model {
             screen: Screen::List,
             overlay: Overlay::None,
             history: None,
+            looked_at: None,
             poller: None,
             notice: None,
             size,

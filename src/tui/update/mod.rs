@@ -5,6 +5,8 @@
 mod add;
 mod filter;
 
+use std::time::Duration;
+
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
@@ -19,6 +21,7 @@ use crate::{
     domain::{
         answer::{self, Format},
         ids::RowId,
+        transaction::Transaction,
     },
     store::{ImportReport, News, PollerReport},
 };
@@ -78,7 +81,25 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
+    effects.extend(attention(model, now));
     effects
+}
+
+/// Says what the person has open, when that changes and now and then while it stays.
+fn attention(model: &mut Model, now: Now) -> Option<Effect> {
+    /// Well before it is forgotten.
+    const AGAIN: Duration = Duration::from_secs(20);
+    let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
+    let open = match model.screen {
+        Screen::Detail { .. } => model.list.selected.filter(polled),
+        Screen::List => None,
+    };
+    let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
+    if open == said && (open.is_some() || model.looked_at.is_none()) {
+        return None;
+    }
+    model.looked_at = open.map(|row| (row, now.mono));
+    Some(Effect::LookAt(open))
 }
 
 fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {

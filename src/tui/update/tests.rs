@@ -56,7 +56,7 @@ fn placed(context: Context, tab: &str) -> Model {
         Context::Detail => {
             press(&mut model, &["Enter"], now());
             let entry = HistoryEntry { at: now().wall, text: "answer: ongoing".into() };
-            let history = History { entries: vec![entry; 30], phases: Vec::new() };
+            let history = History { entries: vec![entry; 30], ..History::default() };
             update(&mut model, Msg::History(RowId(21), history), now());
             press(&mut model, &["j"; 12], now());
         }
@@ -291,7 +291,7 @@ fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
     update(&mut model, Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail { scroll: 0 }));
-    assert_eq!(effects, [Effect::LoadHistory(RowId(33))]);
+    assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
     assert!(matches!(model.overlay, Overlay::None));
 }
 
@@ -460,4 +460,16 @@ fn a_filter_that_is_undone_leaves_the_selection() {
     type_in(&mut model, " is:settled", now());
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.selected, Some(RowId(21)));
+}
+
+#[test]
+fn whoever_polls_is_told_what_is_open() {
+    let mut model = dashboard("2");
+    let at = |seconds| Now { mono: now().mono + Duration::from_secs(seconds), ..now() };
+    let row = model.list.selected.unwrap();
+    assert_eq!(press(&mut model, &["Enter"], at(0)), [Effect::LookAt(Some(row))]);
+    assert_eq!(update(&mut model, Msg::Tick, at(19)), []);
+    assert_eq!(update(&mut model, Msg::Tick, at(20)), [Effect::LookAt(Some(row))]);
+    assert_eq!(press(&mut model, &["Esc"], at(21)), [Effect::LookAt(None)]);
+    assert_eq!(update(&mut model, Msg::Tick, at(60)), []);
 }

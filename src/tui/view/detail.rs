@@ -225,6 +225,7 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         ("last try", learned.last_error.as_ref().map(|error| last_try(tx, error))),
         ("timeSpent", record.map(time_spent)),
         ("observed", history.and_then(|(_, history)| history.observed(until))),
+        ("forecast", history.and_then(|(_, history)| history.past.sentence(tx, look.now.wall))),
     ];
     table(facts, columns, look.theme.dim())
 }

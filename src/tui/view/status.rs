@@ -1,5 +1,7 @@
 //! The bottom: alerts with overdue first, the budget's use and the oldest answer, the poller, the keys.
 
+use std::time::Duration;
+
 use ratatui::{
     layout::Rect,
     text::{Line, Span},
@@ -7,7 +9,7 @@ use ratatui::{
 
 use super::Look;
 use crate::{
-    domain::{advice, alert::Severity, glance, span, width},
+    domain::{advice, alert::Severity, glance, need, span, width},
     tui::{
         command::{self, Context},
         model::{Overlay, Screen, Tone},
@@ -65,23 +67,39 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
+/// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is.
 fn budget(look: &Look<'_>) -> Line<'static> {
     let now = look.now.wall;
     let mut spans = vec![label(look, "BUDGET")];
     if let Some(report) = look.model.live_poller(now).filter(|report| report.health != "waiting") {
-        spans.push(Span::raw(format!("{:.1} of {} rps ", report.used, report.rps)));
-        let share = if report.rps > 0.0 { (report.used / report.rps).clamp(0.0, 1.0) } else { 0.0 };
-        let full = (share * 10.0).round() as usize;
-        spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), look.theme.info()));
+        let need = &report.need;
+        spans.push(Span::raw(format!("need {:.2} of {:.2} rps ", need.polls, need.allowed)));
+        let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
+        let (style, verdict) =
+            if need.is_short() { (look.theme.warning(), "short") } else { (look.theme.info(), "ok") };
+        spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), style));
+        let (sweep, target) = (seconds(need.sweep()), seconds(need::TARGET));
+        spans.push(Span::styled(format!(" sweep {sweep}/{target} {verdict}"), style));
         let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
         spans.push(Span::styled(format!("  429s {}", report.throttled), style));
-        spans.push(Span::raw(format!("  {} to poll", report.unsettled)));
+        if report.share < 1.0 {
+            spans.push(Span::styled(format!(" cut to {:.0}%", report.share * 100.0), look.theme.warning()));
+        }
     } else {
         spans.push(Span::styled("not spent: nobody polls", look.theme.warning()));
     }
-    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::long);
-    spans.push(Span::raw(format!("  oldest answer {oldest}")));
+    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::short);
+    spans.push(Span::raw(format!("  oldest {oldest}")));
+    if let Some(report) = look.model.live_poller(now) {
+        let text = format!("  id limit {}  used {:.2}  {} to poll", report.rps, report.used, report.need.unsettled);
+        spans.push(Span::styled(text, look.theme.dim()));
+    }
     Line::from(spans)
+}
+
+/// Seconds as long as a person can compare them.
+fn seconds(span: Duration) -> String {
+    if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
 
 fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {

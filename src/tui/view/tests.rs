@@ -15,6 +15,7 @@ use crate::{
     domain::{
         alert::{Alert, Rule, Severity},
         change::{Change, What},
+        experience::Past,
         fixtures as tx,
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Outcome},
@@ -172,7 +173,7 @@ fn history() -> History {
         change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() }),
         change(ago(8, 0), What::AlertRaised { rule: Rule::Overdue, severity }),
     ];
-    History::new(&lines)
+    History::new(&lines, Past::default())
 }
 
 fn detail(size: (u16, u16)) -> Model {

@@ -1,0 +1,318 @@
+//! `hoptop stats`: each route's outcomes and durations, and what the budget is spent on.
+//!
+//! It reads the store alone; it must never spend a request.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use clap::Args;
+use color_eyre::eyre::Result;
+use serde::Serialize;
+
+use super::{
+    context::Context,
+    exit::Exit,
+    table::{self, Column},
+};
+use crate::{
+    budget::Ledger,
+    domain::{
+        chains,
+        forecast::{self, Quantile},
+        need::{self, Need},
+        span::{self, rfc3339},
+        text,
+        transaction::Transaction,
+    },
+    store::{PollerReport, RouteStats},
+};
+
+const COLUMNS: [Column; 8] = [
+    ("ROUTE", false),
+    ("TRACKED", true),
+    ("OUTCOMES", false),
+    ("TIMED", true),
+    ("P50", true),
+    ("P90", true),
+    ("P99", true),
+    ("FORECAST P50/P90", false),
+];
+/// How long a request is thought to take where nobody polls.
+const TRIP: Duration = Duration::from_millis(200);
+
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop stats                                     each route: how many, how they ended, how long they took; the budget
+  hoptop stats --json | jq '.budget.need'          polls a second that are needed
+
+TIMED counts transfers whose duration is known: submittedAt was given, and two answers enclose the moment closely enough.";
+
+/// Print statistics.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StatsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The need and the budget as they are now: as whoever polls says, else as the store and the limit let expect.
+pub struct Budget {
+    /// Need against budget.
+    pub need: Need,
+    /// What the poller said, if one runs.
+    pub poller: Option<PollerReport>,
+    /// The age of the oldest answer among those that are polled.
+    pub oldest: Option<Duration>,
+}
+
+impl Budget {
+    /// Reads it from the store. `rps` is the limit that holds where nobody polls.
+    pub fn read(cx: &Context<'_>, rps: f64) -> Result<Self> {
+        let reader = cx.store.reader()?;
+        let now = cx.now.wall;
+        let poller = reader.poller(&cx.profile)?.filter(|report| report.is_live(now) && report.health != "waiting");
+        let (transactions, ..) = reader.load()?;
+        let polled = || transactions.iter().filter(|tx| tx.profile == cx.profile && tx.wants_polling());
+        let answer = |tx: &Transaction| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at);
+        let oldest = polled().map(answer).min().map(|oldest| span::between(oldest, now));
+        let expected = || Need {
+            polls: polled().map(|tx| need::target(tx, now).as_secs_f64().recip()).sum(),
+            allowed: Ledger::new(rps, cx.now.mono).throughput(TRIP),
+            unsettled: polled().count() as u64,
+        };
+        Ok(Self { need: poller.as_ref().map_or_else(expected, |report| report.need), poller, oldest })
+    }
+
+    /// For people: a line on the need, one on who polls.
+    pub fn lines(&self) -> [String; 2] {
+        let oldest = self.oldest.map_or_else(|| "-".into(), span::long);
+        let polling = match &self.poller {
+            None => "nobody polls now; the budget is what the limit lets expect".into(),
+            Some(report) => {
+                let cut = if report.share < 1.0 {
+                    format!(", cut to {:.0} % after a 429", report.share * 100.0)
+                } else {
+                    String::new()
+                };
+                format!(
+                    "{}: id limit {} requests/s{cut}, {:.2} used; {} requests, {} throttled",
+                    report.health, report.rps, report.used, report.requests, report.throttled
+                )
+            }
+        };
+        [self.need.sentence(), format!("{polling}; oldest answer {oldest}")]
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatsView<'a> {
+    profile: &'a str,
+    routes: Vec<RouteView<'a>>,
+    budget: BudgetView<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RouteView<'a> {
+    from_chain_id: &'a str,
+    to_chain_id: &'a str,
+    is_gmp: bool,
+    count: u64,
+    outcomes: &'a BTreeMap<String, u64>,
+    timed: usize,
+    p50: Option<f64>,
+    p90: Option<f64>,
+    p99: Option<f64>,
+    forecast: Option<ForecastView>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForecastView {
+    p50: f64,
+    p90: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BudgetView<'a> {
+    need: f64,
+    allowed: f64,
+    short: bool,
+    unsettled: u64,
+    sweep: f64,
+    target: f64,
+    oldest_answer: Option<f64>,
+    sentence: String,
+    polling: bool,
+    rps: Option<f64>,
+    share: Option<f64>,
+    used: Option<f64>,
+    requests: Option<u64>,
+    throttled: Option<u64>,
+    health: Option<&'a str>,
+    resting_until: Option<String>,
+}
+
+impl<'a> From<&'a Budget> for BudgetView<'a> {
+    fn from(budget: &'a Budget) -> Self {
+        let (need, poller) = (&budget.need, budget.poller.as_ref());
+        Self {
+            need: need.polls,
+            allowed: need.allowed,
+            short: need.is_short(),
+            unsettled: need.unsettled,
+            sweep: need.sweep().as_secs_f64(),
+            target: need::TARGET.as_secs_f64(),
+            oldest_answer: budget.oldest.map(|oldest| oldest.as_secs_f64()),
+            sentence: need.sentence(),
+            polling: poller.is_some(),
+            rps: poller.map(|report| report.rps),
+            share: poller.map(|report| report.share),
+            used: poller.map(|report| report.used),
+            requests: poller.map(|report| report.requests),
+            throttled: poller.map(|report| report.throttled),
+            health: poller.map(|report| report.health.as_str()),
+            resting_until: poller.and_then(|report| report.resting_until).map(rfc3339),
+        }
+    }
+}
+
+impl<'a> From<&'a RouteStats> for RouteView<'a> {
+    fn from(stats: &'a RouteStats) -> Self {
+        let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.took, share));
+        let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
+        let forecast = learned(stats).map(|[p50, p90]| ForecastView { p50: p50.as_secs_f64(), p90: p90.as_secs_f64() });
+        Self {
+            from_chain_id: stats.route.from.as_str(),
+            to_chain_id: stats.route.to.as_str(),
+            is_gmp: stats.route.gmp,
+            count: stats.outcomes.values().sum(),
+            outcomes: &stats.outcomes,
+            timed: stats.past.took.len(),
+            p50: seconds(p50),
+            p90: seconds(p90),
+            p99: seconds(p99),
+            forecast,
+        }
+    }
+}
+
+/// Prints the statistics.
+pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
+    let budget = Budget::read(cx, rps)?;
+    let routes = cx.store.reader()?.routes(&cx.profile)?;
+    if args.json {
+        let view = StatsView {
+            profile: &cx.profile,
+            routes: routes.iter().map(RouteView::from).collect(),
+            budget: (&budget).into(),
+        };
+        writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
+        return Ok(Exit::Fine);
+    }
+    if routes.is_empty() {
+        writeln!(cx.out, "nothing is tracked yet")?;
+    }
+    table::write(COLUMNS, &routes.iter().map(row).collect::<Vec<_>>(), cx.out)?;
+    let [need, polling] = budget.lines();
+    writeln!(cx.out, "BUDGET  {need}")?;
+    writeln!(cx.out, "POLL    {polling}")?;
+    Ok(Exit::Fine)
+}
+
+fn row(stats: &RouteStats) -> [String; 8] {
+    let RouteStats { route, outcomes, past } = stats;
+    let name = |id| chains::short_name(id, None);
+    let gmp = if route.gmp { " GMP" } else { "" };
+    let outcome = |(status, count): (&String, &u64)| match status.as_str() {
+        "" => format!("{count} no answer"),
+        status => format!("{count} {}", text::clean(status)),
+    };
+    let spans = [50, 90, 99].map(|share| percentile(&past.took, share).map_or_else(|| "-".into(), span::long));
+    let [p50, p90, p99] = spans;
+    let forecast = learned(stats).map(|spans| spans.map(span::long).join(" / "));
+    [
+        format!("{}>{}{gmp}", name(&route.from), name(&route.to)),
+        outcomes.values().sum::<u64>().to_string(),
+        outcomes.iter().map(outcome).collect::<Vec<_>>().join(", "),
+        past.took.len().to_string(),
+        p50,
+        p90,
+        p99,
+        forecast.unwrap_or_else(|| format!("each one's estimate, until {} are timed", forecast::LEAST_EVIDENCE)),
+    ]
+}
+
+/// The learned half and nine in ten, without any estimate; nothing until there is enough evidence.
+fn learned(stats: &RouteStats) -> Option<[Duration; 2]> {
+    let evidence = &stats.past.evidence;
+    let median = Duration::try_from_secs_f64(evidence.mean.exp()).ok().filter(|_| evidence.is_enough())?;
+    let forecast = forecast::settling(Some(median), evidence);
+    Some([Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile)))
+}
+
+/// The least of them that so many in a hundred don't exceed; nothing of none.
+fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
+    sorted.get((sorted.len() * share).div_ceil(100).checked_sub(1)?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::context::testing::Bench, *};
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    /// Thirty transfers that took 100 to 390 s, one that is under way.
+    fn bench() -> Bench {
+        let bench = Bench::new();
+        for number in 1..=31 {
+            let mut new = fixtures::new(number);
+            new.told.submitted_at = Some(super::super::context::testing::at(-600));
+            let row = bench.track(new);
+            let ends = 100 + 10 * (number - 1);
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
+            if number < 31 {
+                bench.hear(row, fixtures::says(RouterStatus::Success), ends - 599);
+            }
+        }
+        bench
+    }
+
+    fn run(json: bool) -> String {
+        let mut bench = bench();
+        let (out, err, exit) = bench.run(|cx| stats(&StatsArgs { json }, 1.0, cx));
+        assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Fine));
+        out
+    }
+
+    #[test]
+    fn each_route_says_what_became_of_it_and_how_long_it_took() {
+        let out = run(false);
+        assert_eq!(
+            out,
+            "ROUTE     TRACKED  OUTCOMES               TIMED  P50  P90     P99  FORECAST P50/P90\n\
+             ARB>BASE       31  1 ongoing, 30 success     30   4m   6m  6m 30s  3m 48s / 8m 07s\n\
+             BUDGET  1 to poll need 0.01 of the 0.83 requests/s that the budget allows; all of them are asked about in 5s \
+             (target 1m 30s)\n\
+             POLL    nobody polls now; the budget is what the limit lets expect; oldest answer 4m 21s\n"
+        );
+    }
+
+    #[test]
+    fn the_json_has_the_same() {
+        let out: serde_json::Value = serde_json::from_str(&run(true)).unwrap();
+        let route = &out["routes"][0];
+        assert_eq!((&route["count"], &route["timed"]), (&31.into(), &30.into()));
+        assert_eq!((&route["p50"], &route["outcomes"]["success"]), (&240.0.into(), &30.into()));
+        assert_eq!((&out["budget"]["short"], &out["budget"]["polling"]), (&false.into(), &false.into()));
+    }
+
+    #[test]
+    fn percentiles_of_few_and_of_none() {
+        let took = [1, 2, 3].map(Duration::from_secs);
+        let of = |share| percentile(&took, share).map(|took| took.as_secs());
+        assert_eq!([of(50), of(90), of(99)], [Some(2), Some(3), Some(3)]);
+        assert_eq!(percentile(&[], 50), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! What people have open, and whether the budget is enough.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_is_short_for_two_minutes_is_an_alert_until_it_is_enough() {
+    // 60 to poll need 0.67 a second; half of that is there.
+    let text = scenario(60, "", &format!("{ONGOING}, {{ from = 600, status = \"success\", steps = 3 }}"));
+    let bench = Bench::new(&text.replace("rps = 10.0", "rps = 0.4"), 0.4).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.pass(Duration::from_secs(110)).await;
+    assert_eq!(bench.alerts().await, []);
+    bench.pass(Duration::from_secs(20)).await;
+    assert_eq!(bench.alerts().await, [Rule::BudgetShort]);
+    assert_eq!((bench.count("alert_raised").await, bench.count("recovered").await), (1, 0));
+    let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
+    assert!(report.need.is_short() && report.need.unsettled == 60, "{report:?}");
+    bench.until(|reader| reader.alerts().unwrap().is_empty()).await;
+    assert_eq!(bench.count("alert_cleared").await, 1);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_person_has_open_is_asked_about_every_five_seconds() {
+    let bench = Bench::new(&scenario(100, "", ONGOING), 10.0).await;
+    let open = bench.transactions().await.remove(70);
+    let poller = bench.start(|_| Mood::Fine);
+    poller.until_sent(10).await;
+    let (store, until) = (bench.store.clone(), bench.clock.now().wall + TimeDelta::seconds(60));
+    spawn_blocking(move || store.look_at(7, Some((open.id, until))).wait()).await.unwrap().unwrap();
+    bench.pass(Duration::from_secs(120)).await;
+    let asked = &poller.by_transaction()[&open.told.transaction_id.key()];
+    // For a minute, and then like the others.
+    assert!((12..=24).contains(&asked.len()), "{asked:?}");
+    assert!(asked.windows(2).filter(|pair| pair[1].since(pair[0]) < Duration::from_secs(6)).count() >= 9, "{asked:?}");
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_429_the_rate_is_cut_and_comes_back_in_two_minutes() {
+    let answers = r#"{ from = 0, status = "ongoing" }, { from = 30, http = 429 }, { from = 31, status = "ongoing" }"#;
+    let bench = Bench::new(&scenario(100, "", answers), 10.0).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.until_told("throttled").await;
+    let share = || bench.read(|reader| reader.poller("default").unwrap().unwrap().share);
+    bench.pass(Duration::from_secs(10)).await;
+    let cut = share().await;
+    assert!((0.5..0.8).contains(&cut), "{cut}");
+    bench.pass(Duration::from_secs(130)).await;
+    assert_eq!(share().await, 1.0);
+    poller.stop().await.unwrap();
+}
