@@ -63,7 +63,8 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let place = Place::of(settings, Scope::Everything);
-        let poller = polling.map(|polling| Running::start(polling, store.clone(), clock.clone(), place));
+        let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
+        let poller = polling.map(start).transpose()?;
         show(Parts { store, clock, setting, theme, clipboard: terminal::copy }, poller).await
     })
 }

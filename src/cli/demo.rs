@@ -85,7 +85,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let poller = Running::start(polling, store.clone(), clock.clone(), place);
+        let poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let theme = Theme::new(color, flags.ascii);
         let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy };
         tokio::select! {

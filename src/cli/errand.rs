@@ -62,7 +62,7 @@ impl Errand<'_> {
             let clock = Clock::system();
             let signal = signals::listen()?;
             let place = Place::of(settings, Scope::RequestsOnly);
-            let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
+            let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
             let over = clock.now().mono + patience;
             let ended = tokio::select! {
                 ended = wait((store, &clock), (&settings.profile, &fingerprint), done) => ended,

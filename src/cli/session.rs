@@ -1,10 +1,14 @@
 //! What the commands that poll share: the poller as a task that can be stopped.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
-use tokio::{sync::oneshot, task::JoinHandle};
+use tokio::{
+    sync::oneshot,
+    task::{JoinHandle, spawn_blocking},
+};
 
+use super::signals::Suspension;
 use crate::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
@@ -42,25 +46,30 @@ pub struct Running {
 
 impl Running {
     /// Starts polling `profile`. `state_dir` holds the ID's ledger; without one store and budget are nobody else's.
-    pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Self {
+    ///
+    /// # Errors
+    /// If signals can't be listened to.
+    pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
         let Polling { client, rps, fingerprint, shown_id } = polling;
-        let setup = Setup {
-            store,
-            wire: Arc::new(HttpWire { client, clock: clock.clone() }),
-            clock,
-            profile: place.profile.to_owned(),
+        let wire = Arc::new(HttpWire { client, clock: clock.clone() });
+        let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
+        let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
+        let kept = store.clone();
+        let setup = move || Setup {
+            store: store.clone(),
+            wire: Arc::clone(&wire),
+            clock: clock.clone(),
+            profile: profile.clone(),
             rps,
-            shown_id,
-            fingerprint,
-            shared: place.state_dir.map(Path::to_owned),
-            weights: place.weights.clone(),
-            scope: place.scope,
+            shown_id: shown_id.clone(),
+            fingerprint: fingerprint.clone(),
+            shared: shared.clone(),
+            weights: weights.clone(),
+            scope,
             seed: u64::from(std::process::id()),
         };
         let (stop, stopped) = oneshot::channel();
-        // Dropping the sender stops it too.
-        let stopped = async move { stopped.await.unwrap_or(()) };
-        Self { stop, task: tokio::spawn(poller::run(setup, stopped)) }
+        Ok(Self { stop, task: tokio::spawn(polling_until((setup, kept), stopped, Suspension::listen()?)) })
     }
 
     /// Resolves when the poller ended by itself, which it does only for a fault.
@@ -77,6 +86,34 @@ impl Running {
         // It may have ended by itself.
         self.stop.send(()).ok();
         Ok(self.task.await.wrap_err("the poller failed")??)
+    }
+}
+
+/// Polls until it is stopped. Before the process is suspended it gives up what others may be waiting for, and begins anew when
+/// it is continued.
+async fn polling_until(
+    (setup, store): (impl Fn() -> Setup<HttpWire>, Store),
+    mut stopped: oneshot::Receiver<()>,
+    mut suspension: Suspension,
+) -> Result<(), PollerError> {
+    loop {
+        let (halt, halted) = oneshot::channel::<()>();
+        // Dropping the sender stops it too.
+        let mut poller = pin!(poller::run(setup(), async { halted.await.unwrap_or(()) }));
+        let is_over = tokio::select! {
+            ended = &mut poller => return ended,
+            _ = &mut stopped => true,
+            () = suspension.wanted() => false,
+        };
+        drop(halt);
+        poller.await?;
+        if is_over {
+            return Ok(());
+        }
+        // Suspended in the middle of a write it would keep everybody else from writing.
+        let flushed = store.flush();
+        spawn_blocking(move || flushed.wait()).await??;
+        suspension.carry_out().await;
     }
 }
 

@@ -1,6 +1,8 @@
-//! The signals that end a program: INT, TERM, HUP.
+//! The signals that end a program, INT, TERM, HUP, and the one that suspends it: TSTP.
 
 use color_eyre::eyre::{Result, WrapErr};
+#[cfg(unix)]
+use futures_util::FutureExt;
 
 use super::exit::Exit;
 
@@ -28,4 +30,52 @@ pub fn listen() -> Result<impl Future<Output = Exit>> {
             Err(_) => std::future::pending().await,
         }
     })
+}
+
+/// A person's ^Z, which is carried out once everything shared with other processes was given up.
+pub struct Suspension {
+    #[cfg(unix)]
+    wanted: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    continued: tokio::signal::unix::Signal,
+}
+
+impl Suspension {
+    /// From now on ^Z waits to be carried out.
+    pub fn listen() -> Result<Self> {
+        #[cfg(unix)]
+        {
+            use rustix::process::Signal;
+            use tokio::signal::unix::{SignalKind, signal};
+            let stream =
+                |kind: Signal| signal(SignalKind::from_raw(kind.as_raw())).wrap_err("signals can't be listened to");
+            Ok(Self { wanted: stream(Signal::TSTP)?, continued: stream(Signal::CONT)? })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Resolves when the program is to be suspended.
+    pub async fn wanted(&mut self) {
+        #[cfg(unix)]
+        if self.wanted.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+
+    /// Suspends the program; resolves when it is continued.
+    pub async fn carry_out(&mut self) {
+        #[cfg(unix)]
+        {
+            use rustix::process::{Signal, getpid, kill_process};
+            // What continued it before is over.
+            while self.continued.recv().now_or_never().is_some() {}
+            match kill_process(getpid(), Signal::STOP) {
+                // The other threads may run on for a moment: nothing may begin before it really was continued.
+                Ok(()) => drop(self.continued.recv().await),
+                Err(error) => tracing::warn!("it can't be suspended: {error}"),
+            }
+        }
+    }
 }

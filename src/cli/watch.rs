@@ -80,7 +80,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
             complain(&format!("watching {} transactions; ^C ends it", watching.watched().count()));
         }
         let place = Place::of(settings, Scope::Everything);
-        let mut poller = Running::start(polling, store.clone(), clock.clone(), place);
+        let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let ended = tokio::select! {
             ended = watching.follow(&store, &clock) => ended,
             exit = signal => Ok(Some(exit)),

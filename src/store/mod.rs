@@ -161,6 +161,11 @@ impl Store {
         self.writer.submit_durable(move |db| quotes::answer(db, id, &observation, at))
     }
 
+    /// Waits for everything that was submitted before: after it this process holds no lock on the store.
+    pub fn flush(&self) -> Receipt<()> {
+        self.writer.submit(|_| Ok(()))
+    }
+
     /// Keeps what a poller says of itself.
     pub fn report(&self, profile: &str, report: PollerReport) -> Receipt<()> {
         let profile = profile.to_owned();

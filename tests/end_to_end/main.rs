@@ -4,6 +4,7 @@
 
 mod common;
 mod one_shot;
+mod sharing;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
