@@ -97,11 +97,11 @@ impl Shared {
     }
 
     fn rewrite<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> io::Result<(T, Ledger)> {
-        let mut ledger = match self.read()?.filter(|ledger| ledger.is_sound(now)) {
-            Some(ledger) => ledger,
-            // Gone or damaged: nobody knows what was sent in the last window.
-            None => Ledger::new(self.limit, now + Ledger::window_of(self.limit)),
-        };
+        let (found, length) = self.read()?;
+        let found = found.filter(|ledger| ledger.is_sound(now));
+        // Gone or damaged: nobody knows what was sent in the last window.
+        let fresh = || Ledger::new(self.limit, now + Ledger::window_of(self.limit));
+        let mut ledger = found.clone().unwrap_or_else(fresh);
         let others: Vec<u32> = ledger.seats().filter(|seat| *seat != self.seat).collect();
         for seat in others {
             if !KernelLock::is_held(&chair(&self.path, seat))? {
@@ -109,24 +109,28 @@ impl Shared {
             }
         }
         let changed = change(&mut ledger, self.seat);
-        self.write(&ledger)?;
+        // Most who ask too early change nothing.
+        if found.as_ref() != Some(&ledger) {
+            self.write(&ledger, length)?;
+        }
         Ok((changed, ledger))
     }
 
-    /// What the file says; nothing if that is of another boot, or can't be read.
-    fn read(&mut self) -> io::Result<Option<Ledger>> {
+    /// What the file says, nothing if that is of another boot or can't be read; and how long it is.
+    fn read(&mut self) -> io::Result<(Option<Ledger>, usize)> {
         let mut text = Vec::new();
         self.file.rewind()?;
         (&self.file).take(MOST_BYTES).read_to_end(&mut text)?;
-        Ok(parse(&text, &self.boot))
+        Ok((parse(&text, &self.boot), text.len()))
     }
 
-    fn write(&mut self, ledger: &Ledger) -> io::Result<()> {
+    fn write(&mut self, ledger: &Ledger, length: usize) -> io::Result<()> {
         let mut line = serde_json::to_vec(&Content { boot: self.boot.clone(), ledger: ledger.clone() })?;
         line.push(b'\n');
         self.file.rewind()?;
         self.file.write_all(&line)?;
-        self.file.set_len(line.len() as u64)
+        // What a longer one leaves behind the line's end is no part of it, but need not stay.
+        if line.len() < length { self.file.set_len(line.len() as u64) } else { Ok(()) }
     }
 }
 

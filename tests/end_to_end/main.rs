@@ -1,6 +1,13 @@
 //! The program as its users start it, against the simulated service over HTTP.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may fail")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests may fail, and say what they measured"
+)]
 
 mod common;
 mod one_shot;
