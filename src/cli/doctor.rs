@@ -126,3 +126,82 @@ fn terminal() -> Finding {
         term => Finding::Fine(term.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{super::context::testing::Bench, *};
+    use crate::{
+        budget::{Budget as Shared, Returned},
+        config::{self, Environment, Flags},
+        domain::{fixtures, status::RouterStatus},
+    };
+
+    const CANARY: &str = "canary-integrator-7f3a";
+
+    fn settings(bench: &Bench, variables: &[(&str, &str)]) -> Settings {
+        let flags = Flags { state_dir: Some(bench.folder.path().join("state")), ..Flags::default() };
+        config::load(flags, &Environment::fixed(variables, Some(bench.folder.path()))).unwrap()
+    }
+
+    fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
+        let settings = settings(bench, variables);
+        let (out, err, exit) = bench.run(|cx| doctor(&settings, cx));
+        assert_eq!(err, "");
+        assert!(!out.contains("canary"), "{out}");
+        (out, exit.unwrap())
+    }
+
+    const ALL: [(&str, &str); 2] = [("HOPTOP_BASE_URL", "https://api.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
+
+    #[test]
+    fn what_is_missing_is_wrong_and_says_the_way_out() {
+        let (out, exit) = run(&mut Bench::new(), &[]);
+        assert_eq!(exit, Exit::Error);
+        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("WRONG")).collect();
+        assert!(
+            wrong.len() == 2 && wrong[0].contains("--base-url") && wrong[1].contains("HOPTOP_INTEGRATOR_ID"),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn a_budget_that_is_short_says_what_would_help() {
+        let mut bench = Bench::new();
+        for number in 1..=100 {
+            let row = bench.track(fixtures::new(number));
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 30);
+        }
+        let (out, exit) = run(&mut bench, &ALL);
+        assert_eq!(exit, Exit::Fine);
+        assert!(out.contains("look   budget    100 to poll need 1.11 of the 0.83 requests/s"), "{out}");
+        assert!(out.contains("a limit of 2 RPS would do"), "{out}");
+        assert!(out.contains("ok     id        …7f3a from HOPTOP_INTEGRATOR_ID"), "{out}");
+        assert!(out.contains("look   poller    nobody polls now"), "{out}");
+    }
+
+    #[test]
+    fn what_other_processes_did_to_the_id_is_said() {
+        let mut bench = Bench::new();
+        let fingerprint = id(&settings(&bench, &ALL)).1.unwrap();
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 4.0, now).unwrap();
+        let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("ok     ledger    limit 4 requests/s as said last, 1 under way"), "{out}");
+        other.hand_back(ticket, Returned::Throttled { retry_after: None, jitter: 0.0 }, now.mono);
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(
+            out.contains("look   ledger    limit 4 requests/s as said last, 0 under way; the ID rests for 1s"),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn answers_from_the_future_mean_that_the_clock_was_set_back() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 3_660);
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
+    }
+}

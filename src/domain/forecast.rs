@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 pub const LEAST_EVIDENCE: u64 = 20;
 /// The spread of the logarithm until it is learned.
 pub const PRIOR_SIGMA: f64 = 0.8;
-/// How many durations the prior weighs as much as, once there are enough of them.
-const PRIOR_STRENGTH: f64 = 20.0;
+/// How many durations an estimate weighs as much as, once there are enough of them: it is made for this very transfer.
+const ESTIMATE_STRENGTH: f64 = 20.0;
+/// The same of what is common to all chains.
+const COMMON_STRENGTH: f64 = 5.0;
 /// Older durations fade: evidence never counts for more than so many.
 const LONGEST_MEMORY: u64 = 500;
 /// A spread narrower than that is an accident of few numbers.
@@ -161,14 +163,14 @@ impl Evidence {
         self.count >= LEAST_EVIDENCE
     }
 
-    /// The forecast: `prior` until there is enough evidence, then both together.
-    pub fn forecast(&self, prior: Lognormal) -> Lognormal {
+    /// The forecast: `prior` until there is enough evidence, then both together, `prior` as if it were so many durations.
+    fn forecast(&self, prior: Lognormal, strength: f64) -> Lognormal {
         if !self.is_enough() || !self.mean.is_finite() || !self.squares.is_finite() {
             return prior;
         }
         let counted = self.count.min(LONGEST_MEMORY) as f64;
         let blend =
-            |prior: f64, observed: f64| (PRIOR_STRENGTH * prior + counted * observed) / (PRIOR_STRENGTH + counted);
+            |prior: f64, observed: f64| (strength * prior + counted * observed) / (strength + counted);
         let variance = self.squares.max(0.0) / (counted - 1.0);
         let sigma = blend(prior.sigma * prior.sigma, variance).sqrt().max(LEAST_SIGMA);
         Lognormal { log_median: blend(prior.log_median, self.mean), sigma }
@@ -183,12 +185,13 @@ const INDEXING_SIGMA: f64 = 0.5;
 
 /// From submission to settling: the route's estimated duration, and what was observed on that route.
 pub fn settling(estimate: Option<Duration>, observed: &Evidence) -> Lognormal {
-    observed.forecast(Lognormal::new(estimate.unwrap_or(UNKNOWN_MEDIAN), PRIOR_SIGMA))
+    let strength = if estimate.is_some() { ESTIMATE_STRENGTH } else { COMMON_STRENGTH };
+    observed.forecast(Lognormal::new(estimate.unwrap_or(UNKNOWN_MEDIAN), PRIOR_SIGMA), strength)
 }
 
 /// From submission until the service knows of a transaction, and what was observed on that source chain.
 pub fn indexing(observed: &Evidence) -> Lognormal {
-    observed.forecast(Lognormal::new(INDEXING_MEDIAN, INDEXING_SIGMA))
+    observed.forecast(Lognormal::new(INDEXING_MEDIAN, INDEXING_SIGMA), COMMON_STRENGTH)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::{
     alert::{Rule, Subject},
     chain_config::ChainConfig,
+    experience::{Experience, RouteKey},
     fixtures,
     ids::ChainId,
     observation::{Failure, Outcome},
@@ -443,4 +444,69 @@ fn a_store_of_the_first_schema_is_brought_forward() {
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let read = transactions[0].learned.record.as_ref().unwrap();
     assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
+}
+
+/// Tracks a transaction that was submitted at 0, and hears these statuses at these seconds.
+fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
+    let mut new = fixtures::new(number);
+    new.told.submitted_at = Some(at(0));
+    let row = store.import("default", vec![new], at(0)).wait().unwrap().added[0];
+    for (second, status) in answers {
+        observe(store, row, fixtures::says(status.clone()), *second);
+    }
+    row
+}
+
+#[test]
+fn how_long_things_took_is_learned_and_kept_after_the_transactions_are_gone() {
+    use RouterStatus::{NotFound, Ongoing, Success};
+    let (folder, store) = open();
+    for number in 1..=30 {
+        hears(&store, number, &[(4, NotFound), (8, Ongoing), (190 + number, Ongoing), (200 + number, Success)]);
+    }
+    let row = hears(&store, 31, &[(2, NotFound)]);
+    let (transactions, ..) = store.reader().unwrap().load().unwrap();
+    let route = RouteKey::of(&transactions[0]);
+    drop(store);
+    let path = folder.path().join("deep/hoptop.db");
+    Connection::open(&path).unwrap().execute("DELETE FROM transactions WHERE id <> ?", [row.0]).unwrap();
+    let reader = Store::open(&path).unwrap().reader().unwrap();
+    let past = reader.past("default", &route).unwrap();
+    assert_eq!((past.took.len(), past.evidence.count), (30, 30));
+    assert_eq!((past.took[0], past.took[29]), (Duration::from_secs(196), Duration::from_secs(225)));
+    assert_eq!((past.settled_by(Duration::from_secs(205)), past.settled_by(Duration::from_secs(10))), (10, 0));
+    let experience = reader.experience("default").unwrap();
+    assert_eq!(experience.routes[&route], past.evidence);
+    assert_eq!(experience.chains[&ChainId::new("42161")].count, 30);
+    // What is tracked later knows how long its source chain takes.
+    let tx = reader.transaction(row).unwrap().unwrap();
+    assert!((tx.indexing.mean.exp() - 6.0).abs() < 0.01, "{}", tx.indexing.mean.exp());
+    assert_eq!(reader.experience("another").unwrap(), Experience::default());
+}
+
+#[test]
+fn what_is_not_found_for_much_longer_than_usual_depends_on_the_chain() {
+    let (_folder, store) = open();
+    for number in 1..=40 {
+        hears(&store, number, &[(140, RouterStatus::NotFound), (150, RouterStatus::Ongoing)]);
+    }
+    let row = hears(&store, 41, &[]);
+    let slow = store.reader().unwrap().transaction(row).unwrap().unwrap().not_found_limit();
+    assert!((350..600).contains(&slow.as_secs()), "{slow:?}");
+    assert_eq!(fixtures::transaction(1).not_found_limit(), Duration::from_secs(180));
+}
+
+#[test]
+fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
+    let (_folder, store) = open();
+    let rows = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap().added;
+    let open = |second| store.reader().unwrap().looked_at(at(second)).unwrap();
+    store.look_at(7, Some((rows[1], at(60)))).wait().unwrap();
+    store.look_at(8, Some((rows[1], at(90)))).wait().unwrap();
+    store.look_at(9, Some((RowId(99), at(90)))).wait().unwrap();
+    assert_eq!((open(10), open(70), open(90)), (vec![rows[1]], vec![rows[1]], vec![]));
+    store.look_at(7, Some((rows[0], at(60)))).wait().unwrap();
+    assert_eq!(open(10), rows);
+    store.look_at(8, None).wait().unwrap();
+    assert_eq!(open(10), [rows[0]]);
 }
