@@ -169,8 +169,7 @@ impl Evidence {
             return prior;
         }
         let counted = self.count.min(LONGEST_MEMORY) as f64;
-        let blend =
-            |prior: f64, observed: f64| (strength * prior + counted * observed) / (strength + counted);
+        let blend = |prior: f64, observed: f64| (strength * prior + counted * observed) / (strength + counted);
         let variance = self.squares.max(0.0) / (counted - 1.0);
         let sigma = blend(prior.sigma * prior.sigma, variance).sqrt().max(LEAST_SIGMA);
         Lognormal { log_median: blend(prior.log_median, self.mean), sigma }

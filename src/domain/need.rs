@@ -66,8 +66,13 @@ impl Need {
         if !self.is_short() {
             return format!("{state}; all of them are asked about in {sweep} (target {target})");
         }
+        // That new ones are to be fresher passes; a person is told what will be needed then.
+        let lasting = *unsettled as f64 / TARGET.as_secs_f64();
+        if lasting <= SHORT * allowed {
+            return format!("{state} while some are new; all of them are asked about in {sweep} (target {target})");
+        }
         // A slot rests for a second after its response: a little more than the need itself.
-        let limit = (polls / SHORT * 1.2).ceil().max(1.0);
+        let limit = (lasting / SHORT * 1.2).ceil();
         let enough = (allowed * SHORT * TARGET.as_secs_f64()).floor();
         format!(
             "{state}; all of them take {sweep} (target {target}): a limit of {limit} RPS would do, or no more than {enough} \
@@ -90,6 +95,8 @@ mod tests {
         );
         let short = Need { polls: 11.11, allowed: 0.87, unsettled: 1_000 };
         assert_eq!((fine.is_short(), short.is_short()), (false, true));
+        let new = Need { polls: 11.0, allowed: 8.7, unsettled: 55 };
+        assert!(new.is_short() && new.sentence().contains("allows while some are new; all"), "{}", new.sentence());
         assert!(
             short
                 .sentence()

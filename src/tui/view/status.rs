@@ -28,8 +28,8 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     });
     match pane.height {
         0 | 1 => vec![notice.unwrap_or_else(|| compact(look, columns))],
-        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look), keys],
-        _ => vec![alerts(look, columns), budget(look), notice.unwrap_or_else(|| poller(look, columns)), keys],
+        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look, columns), keys],
+        _ => vec![alerts(look, columns), budget(look, columns), notice.unwrap_or_else(|| poller(look, columns)), keys],
     }
 }
 
@@ -67,34 +67,45 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is.
-fn budget(look: &Look<'_>) -> Line<'static> {
+/// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no
+/// room is left out whole, the least important first.
+fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
-    let mut spans = vec![label(look, "BUDGET")];
+    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), seconds);
+    let oldest = Span::raw(format!("oldest {oldest}  "));
+    let mut pieces = Vec::new();
     if let Some(report) = look.model.live_poller(now).filter(|report| report.health != "waiting") {
         let need = &report.need;
-        spans.push(Span::raw(format!("need {:.2} of {:.2} rps ", need.polls, need.allowed)));
-        let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
         let (style, verdict) =
             if need.is_short() { (look.theme.warning(), "short") } else { (look.theme.info(), "ok") };
-        spans.push(Span::styled(format!("[{}{}]", "#".repeat(full), "-".repeat(10 - full)), style));
+        let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
         let (sweep, target) = (seconds(need.sweep()), seconds(need::TARGET));
-        spans.push(Span::styled(format!(" sweep {sweep}/{target} {verdict}"), style));
-        let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
-        spans.push(Span::styled(format!("  429s {}", report.throttled), style));
+        pieces.push(Span::raw(format!("need {:.2} of {:.2} rps ", need.polls, need.allowed)));
+        pieces.push(Span::styled(format!("[{}{}] ", "#".repeat(full), "-".repeat(10 - full)), style));
+        pieces.push(Span::styled(format!("sweep {sweep}/{target} {verdict}  "), style));
         if report.share < 1.0 {
-            spans.push(Span::styled(format!(" cut to {:.0}%", report.share * 100.0), look.theme.warning()));
+            pieces.push(Span::styled(format!("cut to {:.0}%  ", report.share * 100.0), look.theme.warning()));
         }
+        pieces.push(oldest);
+        let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
+        pieces.push(Span::styled(format!("429s {}  ", report.throttled), style));
+        let rest = [
+            format!("id limit {}  ", report.rps),
+            format!("used {:.2}  ", report.used),
+            format!("{} to poll", need.unsettled),
+        ];
+        pieces.extend(rest.map(|text| Span::styled(text, look.theme.dim())));
     } else {
-        spans.push(Span::styled("not spent: nobody polls", look.theme.warning()));
+        pieces.push(Span::styled("not spent: nobody polls  ", look.theme.warning()));
+        pieces.push(oldest);
     }
-    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), span::short);
-    spans.push(Span::raw(format!("  oldest {oldest}")));
-    if let Some(report) = look.model.live_poller(now) {
-        let text = format!("  id limit {}  used {:.2}  {} to poll", report.rps, report.used, report.need.unsettled);
-        spans.push(Span::styled(text, look.theme.dim()));
+    let mut line = Line::from(label(look, "BUDGET"));
+    for piece in pieces {
+        if line.width() + width::of(piece.content.trim_end()) <= columns {
+            line.push_span(piece);
+        }
     }
-    Line::from(spans)
+    line
 }
 
 /// Seconds as long as a person can compare them.
