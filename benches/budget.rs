@@ -114,7 +114,8 @@ impl<F: Fn(f64) -> Budget> Race<F> {
             // A killed one's answers come to nobody.
             let Some((ticket, lost)) = process.under_way.remove(&request) else { continue };
             let timeout = Returned::TimedOut(Duration::from_secs_f64(TIMEOUT));
-            process.budget.hand_back(ticket, if lost { timeout } else { Returned::Answered }, at(self.now));
+            let (returned, now) = (if lost { timeout } else { Returned::Answered }, at(self.now));
+            process.budget.hand_back(ticket, returned, (now, now));
             process.wakes = process.wakes.min(self.now);
         }
     }
@@ -143,6 +144,7 @@ impl<F: Fn(f64) -> Budget> Race<F> {
         self.seen.sort_by(f64::total_cmp);
         let limit = rps as usize;
         let over = self.seen.windows(limit + 1).filter(|window| window[limit] - window[0] < 1.0 - 1e-6).count();
+        assert_eq!(over, 0, "{what}: windows over the limit");
         let rate = self.seen.len() as f64 / self.now;
         let possible = rps / (1.0 + self.trips / self.seen.len() as f64);
         let count = self.seen.len();

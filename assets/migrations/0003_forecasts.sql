@@ -23,7 +23,7 @@ CREATE TABLE durations (
     at              INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX durations_by_route ON durations (profile, from_chain, to_chain, gmp, took);
+CREATE INDEX durations_by_route ON durations (profile, from_chain, to_chain, gmp);
 
 -- What people look at now, for whoever polls: a row for each dashboard.
 CREATE TABLE attention (

@@ -44,7 +44,7 @@ fn scheduler(count: usize) -> Scheduler {
                 forecast: Forecast::Lognormal(forecast),
                 weight: 1.0,
             },
-            target: Duration::from_secs(90),
+            young_until: None,
         };
         scheduler.watch(RowId(index as i64 + 1), standing, moment(5_000.0));
     }

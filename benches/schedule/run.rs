@@ -40,7 +40,8 @@ pub fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcome {
         {
             under_way.pop();
             let (ticket, settled) = tickets[id].take().unwrap();
-            budget.hand_back(ticket, Returned::Answered, moment(at as f64 / 1e6).mono);
+            let at = moment(at as f64 / 1e6).mono;
+            budget.hand_back(ticket, Returned::Answered, (at, at));
             strategy.ended(id, settled, now);
             if settled {
                 delays.push((transfers[id].settles, now - transfers[id].settles));
@@ -72,14 +73,20 @@ pub fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcome {
         let answer = under_way.peek().map(|Reverse((at, _))| *at as f64 / 1e6);
         now = [Some(wake), arrival, answer].into_iter().flatten().fold(f64::INFINITY, f64::min).max(now + 1e-6);
     }
-    let counted = |settles: f64| settles >= from && settles <= until;
-    let mut late: Vec<f64> = delays.iter().filter(|(settles, _)| counted(*settles)).map(|(_, delay)| *delay).collect();
-    late.sort_by(f64::total_cmp);
+    let counted = |(settles, _): &&(f64, f64)| (from..=until).contains(settles);
+    let late = delays.iter().filter(counted).map(|(_, delay)| *delay).collect();
     let came = transfers.iter().filter(|transfer| (from..=until).contains(&transfer.submitted)).count();
-    Outcome {
-        mean: late.iter().sum::<f64>() / late.len() as f64,
-        p95: late[late.len() * 95 / 100],
-        worst: *late.last().unwrap(),
-        polls: requests as f64 / came as f64,
+    Outcome::new(late, requests as f64 / came as f64)
+}
+
+impl Outcome {
+    fn new(mut late: Vec<f64>, polls: f64) -> Self {
+        late.sort_by(f64::total_cmp);
+        Self {
+            mean: late.iter().sum::<f64>() / late.len() as f64,
+            p95: late[late.len() * 95 / 100],
+            worst: *late.last().unwrap(),
+            polls,
+        }
     }
 }

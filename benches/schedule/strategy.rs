@@ -73,7 +73,7 @@ impl Ours {
             last_answer: Some(moment(self.last[&id]).wall),
             deadline: (moment(now).wall < deadline).then_some(deadline),
             outlook: Outlook { since: submitted, forecast: Forecast::Lognormal(forecast), weight: 1.0 },
-            target: Duration::from_secs(90),
+            young_until: None,
         };
         self.scheduler.watch(RowId(id as i64), standing, moment(now));
     }

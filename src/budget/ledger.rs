@@ -18,6 +18,8 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(super) const REQUEST_LIMIT: Duration = Duration::from_secs(8);
 /// How much later than the slot the one may come whose turn it is, before another takes it.
 const GRACE: Duration = Duration::from_millis(20);
+/// Nothing that was written lies further ahead: the longest rest that a 429 asks for, with its jitter.
+const FURTHEST: Duration = Duration::from_secs(15 * 60);
 /// The highest limit, in requests a second.
 const MOST: f64 = 1_000.0;
 
@@ -143,7 +145,7 @@ impl Ledger {
         self.queue.drain(..turn.map_or(self.queue.len(), |turn| turn + 1));
         self.slots.push(Slot::Taken(id));
         let spacing = Duration::try_from_secs_f64(1.0 / self.rate()).unwrap_or(window).min(window);
-        self.next_send = now + spacing;
+        self.next_send = self.next_send.max(now + spacing);
         debug_assert!(self.slots.len() <= count, "more slots than the limit has");
         Ok(())
     }
@@ -169,8 +171,12 @@ impl Ledger {
         }
     }
 
-    /// Makes sure that these requests under way are known, whatever happened to the ledger meanwhile.
+    /// Makes sure that of this seat these requests are known to be under way and no others, whatever happened to the ledger
+    /// meanwhile.
     pub(super) fn recall(&mut self, seat: u32, taken: &BTreeMap<u64, Mono>) {
+        let is_stale =
+            |slot: &Slot| matches!(slot, Slot::Taken(id) if id.seat == seat && !taken.contains_key(&id.slot));
+        self.slots.retain(|slot| !is_stale(slot));
         for slot in taken.keys().map(|slot| Slot::Taken(SlotId { seat, slot: *slot })) {
             if !self.slots.contains(&slot) {
                 self.slots.push(slot);
@@ -192,10 +198,10 @@ impl Ledger {
         self.seats().count()
     }
 
-    /// Whether what was read can be true at `now`: what lies in the future would hold back for longer than any rule says.
+    /// Whether what was read can be true at `now`. Another process may be ahead of that, and a limit that was lower a moment
+    /// ago leaves longer waits behind; but nothing lies further ahead than any rule reaches.
     pub(super) fn is_sound(&self, now: Mono) -> bool {
-        let window = Self::window_of(self.limit);
-        let latest = now + 2 * REQUEST_LIMIT;
+        let latest = now + FURTHEST;
         let seen = |slot: &Slot| match slot {
             Slot::Seen(at) => *at <= latest,
             Slot::Taken(_) => true,
@@ -204,8 +210,8 @@ impl Ledger {
             && self.limit <= MOST
             && self.slots.len() <= 2 * MOST as usize
             && self.slots.iter().all(seen)
-            && self.next_send <= now + window + SECOND
-            && self.pace.is_sound(now)
+            && self.next_send <= latest.max(now + self.shape().1)
+            && self.pace.is_sound(latest)
     }
 
     /// A slot that the ledger has forgotten counts all the same.
@@ -247,7 +253,7 @@ pub(super) mod micros {
         use super::{Deserialize, Deserializer, Duration, Mono, Serialize, Serializer};
 
         pub(in crate::budget) fn serialize<S: Serializer>(moment: &Option<Mono>, to: S) -> Result<S::Ok, S::Error> {
-            moment.map(|moment| u64::try_from(moment.0.as_micros()).unwrap_or(u64::MAX)).serialize(to)
+            moment.map(|moment| u64::try_from(moment.0.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX)).serialize(to)
         }
 
         pub(in crate::budget) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mono>, D::Error> {

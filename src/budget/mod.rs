@@ -19,8 +19,11 @@ pub use self::{
 };
 use crate::clock::{Mono, Now};
 
-/// How soon somebody who writes the ledger just now is done.
+/// How soon somebody who writes the ledger just now is done; if not, twice as long each time, at most so long.
 const MOMENT: Duration = Duration::from_millis(2);
+const LONGEST_MOMENT: Duration = Duration::from_millis(128);
+/// After so many of these somebody seems to be stopped in the middle.
+const MOMENTS: u32 = 20;
 /// How soon after a fault of the file it is tried again.
 const AFTER_FAULT: Duration = Duration::from_secs(1);
 /// How soon it is looked again whether another process's answer has come.
@@ -70,6 +73,8 @@ pub struct Budget {
     next_slot: u64,
     notes: Vec<Note>,
     tended: Mono,
+    /// How many times in a row somebody else was writing.
+    missed: u32,
     fault: Option<String>,
 }
 
@@ -93,7 +98,7 @@ impl Budget {
         let (taken, notes) = (BTreeMap::new(), Vec::new());
         // Slots of two processes are never the same, whatever becomes of their seats.
         let next_slot = u64::from(std::process::id()) << 32;
-        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), fault: None }
+        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), missed: 0, fault: None }
     }
 
     /// Takes a slot to send at `now`; refused before some moment, or until something happens.
@@ -113,12 +118,13 @@ impl Budget {
         }
     }
 
-    /// Hands a slot back: its request ended so at `at`. Returns how long the request took.
-    pub fn hand_back(&mut self, Ticket(slot): Ticket, returned: Returned, at: Mono) -> Duration {
+    /// Hands a slot back at `now`: its request ended so at `at`, perhaps a while ago. Returns how long the request took.
+    pub fn hand_back(&mut self, ticket: Ticket, returned: Returned, (at, now): (Mono, Mono)) -> Duration {
+        let Ticket(slot) = ticket;
         let since = self.taken.remove(&slot).unwrap_or(at);
         self.notes.push(Note { slot, returned, at });
         // If it can't be written now it is with the next one, or by `tend`.
-        self.update(at, |_, _| ()).ok();
+        self.update(now, |_, _| ()).ok();
         at.since(since)
     }
 
@@ -129,10 +135,10 @@ impl Budget {
         if self.shared.is_none() || !busy {
             return None;
         }
-        if now.since(self.tended) >= TENDED {
+        if now.since(self.tended) >= TENDED || !self.notes.is_empty() {
             self.update(now, |_, _| ()).ok();
         }
-        Some(now + if self.notes.is_empty() { TENDED } else { MOMENT })
+        Some(now + if self.notes.is_empty() { TENDED } else { MOMENT.saturating_mul(1 << self.missed.min(6)) })
     }
 
     /// The limit changed.
@@ -165,10 +171,18 @@ impl Budget {
             None => change(&mut self.ledger, 0),
             Some(shared) => match shared.update(now, change) {
                 Ok(Some((changed, ledger))) => {
-                    (self.ledger, self.fault) = (ledger, None);
+                    (self.ledger, self.missed, self.fault) = (ledger, 0, None);
                     changed
                 }
-                Ok(None) => return Err(Refused::Until(now + MOMENT)),
+                Ok(None) => {
+                    let wait = MOMENT.saturating_mul(1 << self.missed.min(16)).min(LONGEST_MOMENT);
+                    self.missed = self.missed.saturating_add(1);
+                    if self.missed >= MOMENTS {
+                        let stopped = "another hoptop holds the budget's file and does nothing; it may be suspended";
+                        self.fault = Some(stopped.to_owned());
+                    }
+                    return Err(Refused::Until(now + wait));
+                }
                 Err(error) => {
                     self.fault = Some(error.to_string());
                     return Err(Refused::Until(now + AFTER_FAULT));

@@ -96,10 +96,11 @@ impl Pace {
         }
     }
 
-    /// Whether what was read can be true at `now`.
-    pub(super) fn is_sound(&self, now: Mono) -> bool {
+    /// Whether what was read can be true, when nothing lies later than `latest`.
+    pub(super) fn is_sound(&self, latest: Mono) -> bool {
         let shares = [self.share, self.grows_from];
-        shares.iter().all(|share| (LEAST..=1.0).contains(share)) && self.resting_until <= now + LONGEST_REST
+        let moments = [Some(self.resting_until), self.growing_since, self.cut_at];
+        shares.iter().all(|share| (LEAST..=1.0).contains(share)) && moments.iter().flatten().all(|at| *at <= latest)
     }
 }
 
@@ -173,7 +174,7 @@ mod tests {
         let mut now = at(0.0);
         for _ in 0..100 {
             pace.throttled(None, 1.0, now);
-            assert!(pace.resting_until().since(now) <= LONGEST_REST && pace.is_sound(now));
+            assert!(pace.resting_until().since(now) <= LONGEST_REST && pace.is_sound(now + LONGEST_REST));
             now = pace.resting_until();
         }
     }

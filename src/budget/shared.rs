@@ -41,6 +41,8 @@ pub(super) struct Shared {
     /// The seat's lock, given up when this process dies.
     chair: KernelLock,
     pub(super) limit: f64,
+    /// Whether the ledger knows that this one sits here, and what it said of the limit.
+    arrived: bool,
 }
 
 impl Shared {
@@ -50,13 +52,9 @@ impl Shared {
         let fault = |source| LockError { path: path.clone(), source };
         let file = lock::open(&path).map_err(fault)?;
         let (seat, chair) = sit_down(&path)?;
-        let mut shared = Self { file, boot: clock::boot(), seat, chair, limit, path: path.clone() };
-        let arrive = move |ledger: &mut Ledger, _| {
-            ledger.bury(seat, now.mono);
-            ledger.set_limit(limit);
-        };
+        let mut shared = Self { file, boot: clock::boot(), seat, chair, limit, arrived: false, path: path.clone() };
         // Somebody may be writing; a moment later it is known.
-        let ledger = match shared.update(now.mono, arrive).map_err(fault)? {
+        let ledger = match shared.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
             None => Ledger::new(limit, now.mono + Ledger::window_of(limit)),
         };
@@ -90,6 +88,7 @@ impl Shared {
                 _ => {
                     self.file = lock::open(&self.path)?;
                     (self.seat, self.chair) = sit_down(&self.path).map_err(|error| error.source)?;
+                    self.arrived = false;
                 }
             }
         }
@@ -108,11 +107,17 @@ impl Shared {
                 ledger.bury(seat, now);
             }
         }
+        if !self.arrived {
+            // Whoever sat here before is gone.
+            ledger.bury(self.seat, now);
+            ledger.set_limit(self.limit);
+        }
         let changed = change(&mut ledger, self.seat);
         // Most who ask too early change nothing.
         if found.as_ref() != Some(&ledger) {
             self.write(&ledger, length)?;
         }
+        self.arrived = true;
         Ok((changed, ledger))
     }
 
@@ -129,8 +134,13 @@ impl Shared {
         line.push(b'\n');
         self.file.rewind()?;
         self.file.write_all(&line)?;
-        // What a longer one leaves behind the line's end is no part of it, but need not stay.
-        if line.len() < length { self.file.set_len(line.len() as u64) } else { Ok(()) }
+        // What a longer one leaves behind the line's end is no part of it; it need not stay, but does no harm.
+        if line.len() < length
+            && let Err(error) = self.file.set_len(line.len() as u64)
+        {
+            tracing::debug!("the budget's file stays longer than it need be: {error}");
+        }
+        Ok(())
     }
 }
 

@@ -89,18 +89,15 @@ fn base_url(settings: &Settings) -> Finding {
 
 /// The ID, and what its budget goes by.
 fn id(settings: &Settings) -> (Finding, Option<String>) {
-    let fingerprint = settings.polling().ok().and_then(|polling| {
-        let base = BaseUrl::parse(&polling.base_url).ok()?;
-        Some(polling.id.fingerprint(base.as_str()))
-    });
-    let finding = match settings.integrator_id() {
+    match settings.integrator_id() {
         Ok(id) => {
             let source = settings.id_source().unwrap_or_default();
-            Finding::Fine(format!("{} from {source}, {} requests/s", id.last4(), settings.rps))
+            let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
+            let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
+            (Finding::Fine(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
-        Err(error) => Finding::Wrong(error.to_string()),
-    };
-    (finding, fingerprint)
+        Err(error) => (Finding::Wrong(error.to_string()), None),
+    }
 }
 
 /// What all processes of this ID know of each other.
@@ -188,7 +185,7 @@ mod tests {
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("ok     ledger    limit 4 requests/s as said last, 1 under way"), "{out}");
-        other.hand_back(ticket, Returned::Throttled { retry_after: None, jitter: 0.0 }, now.mono);
+        other.hand_back(ticket, Returned::Throttled { retry_after: None, jitter: 0.0 }, (now.mono, now.mono));
         let (out, _) = run(&mut bench, &ALL);
         assert!(
             out.contains("look   ledger    limit 4 requests/s as said last, 0 under way; the ID rests for 1s"),

@@ -2,7 +2,7 @@
 //!
 //! It reads the store alone; it must never spend a request.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use clap::Args;
 use color_eyre::eyre::Result;
@@ -75,12 +75,13 @@ impl Budget {
         let polled = || transactions.iter().filter(|tx| tx.profile == cx.profile && tx.wants_polling());
         let answer = |tx: &Transaction| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at);
         let oldest = polled().map(answer).min().map(|oldest| span::between(oldest, now));
+        let is_young = |tx: &Transaction| need::young_until(tx).is_some_and(|until| until > now);
         let expected = || Need {
-            polls: polled().map(|tx| need::target(tx, now).as_secs_f64().recip()).sum(),
+            polls: need::polls(polled().count(), polled().filter(|tx| is_young(tx)).count()),
             allowed: Ledger::new(rps, cx.now.mono).throughput(TRIP),
             unsettled: polled().count() as u64,
         };
-        Ok(Self { need: poller.as_ref().map_or_else(expected, |report| report.need), poller, oldest })
+        Ok(Self { need: poller.as_ref().and_then(|report| report.need).unwrap_or_else(expected), poller, oldest })
     }
 
     /// For people: a line on the need, one on who polls.
@@ -202,7 +203,9 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
 /// Prints the statistics.
 pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let budget = Budget::read(cx, rps)?;
-    let routes = cx.store.reader()?.routes(&cx.profile)?;
+    let mut routes = cx.store.reader()?.routes(&cx.profile)?;
+    // The busiest first.
+    routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
     if args.json {
         let view = StatsView {
             profile: &cx.profile,
@@ -216,6 +219,10 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
         writeln!(cx.out, "nothing is tracked yet")?;
     }
     table::write(COLUMNS, &routes.iter().map(row).collect::<Vec<_>>(), cx.out)?;
+    if routes.iter().any(|stats| learned(stats).is_none()) {
+        let least = forecast::LEAST_EVIDENCE;
+        writeln!(cx.out, "Until {least} transfers of a route are timed, the forecast is each one's own estimate.")?;
+    }
     let [need, polling] = budget.lines();
     writeln!(cx.out, "BUDGET  {need}")?;
     writeln!(cx.out, "POLL    {polling}")?;
@@ -241,7 +248,7 @@ fn row(stats: &RouteStats) -> [String; 8] {
         p50,
         p90,
         p99,
-        forecast.unwrap_or_else(|| format!("each one's estimate, until {} are timed", forecast::LEAST_EVIDENCE)),
+        forecast.unwrap_or_else(|| "-".into()),
     ]
 }
 

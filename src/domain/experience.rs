@@ -71,7 +71,8 @@ pub fn lessons(before: &Learned, tx: &Transaction, at: DateTime<Utc>) -> Vec<Les
     let is_sharp = unseen * 2 <= elapsed;
     let was_unknown = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     let indexed = was_unknown && *status != RouterStatus::NotFound && (is_sharp || elapsed <= SOON);
-    let ended = is_sharp && (status.is_final() || *status == RouterStatus::Refund);
+    let ends = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
+    let ended = is_sharp && ends(status) && !before.status.as_ref().is_some_and(ends);
     let mut lessons = Vec::new();
     if indexed {
         lessons.push(Lesson::Indexed { chain: tx.told.from_chain.clone(), took });

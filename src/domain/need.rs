@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{span, status::RouterStatus, transaction::Transaction};
@@ -14,15 +14,19 @@ pub const TARGET: Duration = Duration::from_secs(90);
 /// The same while the service may not know of it yet (`service.md` 7.4).
 const TARGET_UNSEEN: Duration = Duration::from_secs(5);
 /// So long after the submission it is young, and a new answer may come at any moment.
-const YOUNG: Duration = Duration::from_secs(60);
+const YOUNG: TimeDelta = TimeDelta::seconds(60);
 /// From this share of the budget on it is short.
 pub const SHORT: f64 = 0.9;
 
-/// How old the answer about this transaction may be.
-pub fn target(tx: &Transaction, now: DateTime<Utc>) -> Duration {
+/// Until when this transaction is young: not known to the service yet, and only just submitted.
+pub fn young_until(tx: &Transaction) -> Option<DateTime<Utc>> {
     let is_unseen = tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
-    let is_young = span::between(tx.deadline().submitted, now) < YOUNG;
-    if is_unseen && is_young { TARGET_UNSEEN } else { TARGET }
+    is_unseen.then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
+}
+
+/// Polls a second that keep so many transactions at their target freshness, `young` ones among them.
+pub fn polls(all: usize, young: usize) -> f64 {
+    all.saturating_sub(young) as f64 / TARGET.as_secs_f64() + young as f64 / TARGET_UNSEEN.as_secs_f64()
 }
 
 /// Polls a second that are needed, and those that there are.

@@ -47,6 +47,8 @@ pub struct Ended<'a> {
     pub ticket: Ticket,
     /// When the answer came, or when it was given up.
     pub at: Now,
+    /// The moment it is: later, if the answer was kept first.
+    pub now: Mono,
     /// Why it brought nothing, if so.
     pub failure: Option<&'a Failure>,
 }
@@ -60,8 +62,6 @@ pub struct Core {
     pub budget: Budget,
     /// Routes that people asked for, in that order, each once.
     routes: VecDeque<i64>,
-    /// Whether the last request was for a route: at most half of the budget goes to these.
-    last_was_route: bool,
     health: Health,
     in_flight: usize,
     recent: VecDeque<Mono>,
@@ -79,7 +79,6 @@ impl Core {
             scheduler: Scheduler::default(),
             budget,
             routes: VecDeque::new(),
-            last_was_route: false,
             health: Health::default(),
             in_flight: 0,
             recent: VecDeque::new(),
@@ -113,7 +112,7 @@ impl Core {
         };
         let question = match (self.scheduler.next(now), self.routes.front()) {
             (Next::Poll(id), None) => Question::Status(id),
-            (Next::Poll(id), Some(_)) if self.last_was_route => Question::Status(id),
+            (Next::Poll(id), Some(_)) if self.scheduler.last_was_request() => Question::Status(id),
             (_, Some(route)) => Question::Route(*route),
             (Next::Idle, None) => return Action::WaitForNews,
             (Next::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
@@ -123,10 +122,12 @@ impl Core {
         }
         match self.budget.take(now.mono) {
             Ok(ticket) => {
-                self.last_was_route = matches!(question, Question::Route(_));
                 match question {
                     Question::Status(id) => self.scheduler.sent(id, now),
-                    Question::Route(_) => drop(self.routes.pop_front()),
+                    Question::Route(_) => {
+                        self.routes.pop_front();
+                        self.scheduler.sent_for_a_person();
+                    }
                 }
                 self.count(now.mono);
                 Action::Send(question, ticket)
@@ -147,7 +148,7 @@ impl Core {
 
     /// Takes in how a request ended; `jitter` is between 0 and 1.
     pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<News> {
-        let Ended { question, ticket, at, failure } = ended;
+        let Ended { question, ticket, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
         let returned = match failure {
             Some(Failure::TimedOut(timeout)) => Returned::TimedOut(*timeout),
@@ -155,15 +156,16 @@ impl Core {
             Some(_) => Returned::Failed,
             None => Returned::Answered,
         };
-        let trip = self.budget.hand_back(ticket, returned, at.mono);
+        let trip = self.budget.hand_back(ticket, returned, (at.mono, now));
         self.trip += TRIP_FOLLOWS * (trip.as_secs_f64() - self.trip);
         let ending = match failure {
             Some(Failure::Throttled { .. }) => {
                 self.throttled += 1;
                 Ending::Elsewhere
             }
-            // The service is meant, not the transaction: whoever is next probes it, as the breaker says.
-            Some(Failure::Unauthorized(_) | Failure::Transport(_) | Failure::TimedOut(_)) => Ending::Elsewhere,
+            // The ID is meant, not the transaction.
+            Some(Failure::Unauthorized(_)) => Ending::Elsewhere,
+            // It may be this one alone: others go first for a while.
             Some(_) => Ending::Failed,
             None => Ending::Answered,
         };
@@ -189,7 +191,7 @@ impl Core {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.requests = self.requests.saturating_sub(1);
         self.recent.pop_back();
-        self.budget.hand_back(ticket, Returned::Failed, now.mono);
+        self.budget.hand_back(ticket, Returned::Failed, (now.mono, now.mono));
         if let Question::Status(id) = question {
             self.scheduler.ended(id, Ending::Elsewhere, now);
             self.scheduler.forget(id);
@@ -250,7 +252,7 @@ mod tests {
             let outlook = Outlook { since: at(0).wall, forecast, weight: 1.0 };
             core.scheduler.watch(
                 RowId(id),
-                Standing { last_answer: None, deadline: None, outlook, target: Duration::from_secs(90) },
+                Standing { last_answer: None, deadline: None, outlook, young_until: None },
                 at(0),
             );
         }
@@ -266,7 +268,7 @@ mod tests {
 
     fn end(core: &mut Core, sent: (Question, Ticket), failure: Option<&Failure>, at: Now) -> Option<News> {
         let (question, ticket) = sent;
-        core.ended(Ended { question, ticket, at, failure }, 0.0)
+        core.ended(Ended { question, ticket, at, now: at.mono, failure }, 0.0)
     }
 
     #[test]
@@ -294,6 +296,46 @@ mod tests {
             .collect();
         let polls = [Question::Status(RowId(1)), Question::Status(RowId(2))];
         assert_eq!(questions, [Question::Route(7), polls[0], Question::Route(8), polls[1]]);
+    }
+
+    #[test]
+    fn one_that_never_answers_does_not_keep_the_others_away() {
+        let mut core = core(1.0, 3);
+        let mut asked = [0; 4];
+        let mut millis = 0;
+        while millis < 20 * 60_000 {
+            match core.next(at(millis)) {
+                Action::Send(question, ticket) => {
+                    let Question::Status(RowId(id)) = question else { panic!("{question:?}") };
+                    asked[id as usize] += 1;
+                    let silent = Failure::TimedOut(Duration::from_secs(8));
+                    let (failure, takes) = if id == 1 { (Some(&silent), 8_000) } else { (None, 200) };
+                    millis += takes;
+                    end(&mut core, (question, ticket), failure, at(millis));
+                }
+                Action::WaitUntil(moment) => millis = (moment.0.as_millis() as u64).max(millis + 1),
+                Action::WaitForNews => panic!("nothing is under way"),
+            }
+        }
+        assert_eq!(core.health(at(millis).mono).0, "live");
+        assert!(asked[2] > 2 * asked[1] && asked[3] > 2 * asked[1] && asked[1] > 10, "{asked:?}");
+    }
+
+    #[test]
+    fn people_s_requests_of_both_kinds_take_half_of_the_budget_together() {
+        let mut core = core(10.0, 40);
+        let mut polls = 0;
+        for turn in 0..20 {
+            core.request_route(turn);
+            core.scheduler.request(RowId(40 - turn), at(0));
+        }
+        for turn in 0..20 {
+            let now = at(1_000 * turn);
+            let sent = send(&mut core, now);
+            polls += u64::from(matches!(sent.0, Question::Status(RowId(id)) if id <= 20));
+            end(&mut core, sent, None, now);
+        }
+        assert_eq!(polls, 10);
     }
 
     #[test]

@@ -331,7 +331,9 @@ impl<W: Wire> Driver<W> {
             Ok(()) => {}
         }
         let jitter = self.jitter.random();
-        let news = self.core.ended(Ended { question, ticket, at, failure: failure.as_ref() }, jitter);
+        let news = self
+            .core
+            .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
         match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
@@ -411,7 +413,11 @@ impl<W: Wire> Driver<W> {
             fingerprint: self.setup.fingerprint.clone(),
             rps: self.core.budget.ledger().limit(),
             share: round(self.core.budget.ledger().pace.share()),
-            need: Need { polls: round(need.polls), allowed: round(need.allowed), ..need },
+            need: (self.setup.scope == Scope::Everything).then(|| Need {
+                polls: round(need.polls),
+                allowed: round(need.allowed),
+                ..need
+            }),
             used: round(self.core.used(now.mono)),
             requests,
             throttled,

@@ -1,4 +1,4 @@
-//! What a transaction waits for, in the scheduler's terms: a forecast, a weight, a target.
+//! What a transaction waits for, in the scheduler's terms: a forecast, a weight.
 //!
 //! The one place that turns a status into an urgency; the schedule itself never sees one.
 
@@ -36,7 +36,7 @@ pub(super) fn standing(
         last_answer,
         deadline: (!confirmed).then_some(deadline.at),
         outlook: Outlook { since: deadline.submitted, forecast: forecast(tx, experience, now), weight },
-        target: need::target(tx, now.wall),
+        young_until: need::young_until(tx),
     }
 }
 
@@ -104,8 +104,8 @@ mod tests {
     #[test]
     fn the_heaviest_label_counts_and_the_young_and_unseen_are_to_be_fresh() {
         assert_eq!(told(None, 3).outlook.weight, 4.0);
-        let targets =
-            [(None, 3), (None, 61), (Some(RouterStatus::Ongoing), 3)].map(|(status, age)| told(status, age).target);
-        assert_eq!(targets, [Duration::from_secs(5), need::TARGET, need::TARGET]);
+        let young =
+            [None, Some(RouterStatus::Ongoing)].map(|status| told(status, 3).young_until.map(|at| at.timestamp()));
+        assert_eq!(young, [Some(60), None]);
     }
 }

@@ -44,8 +44,8 @@ pub struct Standing {
     pub deadline: Option<DateTime<Utc>>,
     /// What it waits for.
     pub outlook: Outlook,
-    /// How old its answer may be: what is needed, not what is aimed at.
-    pub target: Duration,
+    /// Until when it is young, so that its answers should be fresher: for the need, not for the order.
+    pub young_until: Option<DateTime<Utc>>,
 }
 
 /// What a transaction waits for, and how much it matters.

@@ -24,6 +24,10 @@ impl Queue {
         self.0.push(Reverse(entry));
     }
 
+    pub(super) fn extend(&mut self, entries: impl IntoIterator<Item = Entry>) {
+        self.0.extend(entries.into_iter().map(Reverse));
+    }
+
     /// The first entry that holds; those before it that don't are dropped.
     pub(super) fn first(&mut self, holds: impl Fn(&Entry) -> bool) -> Option<Entry> {
         while let Some(Reverse(entry)) = self.0.peek() {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     clock::{Mono, Now},
-    domain::{forecast::Forecast, ids::RowId, span},
+    domain::{forecast::Forecast, ids::RowId, need, span},
 };
 
 /// How far the price follows the index of what was sent.
@@ -57,7 +57,7 @@ struct Item {
     rested: Mono,
     /// From when on it is its turn: the same, or later after failures.
     earliest: Mono,
-    /// Since when it waits for an answer.
+    /// Since when it waits for its next turn.
     waiting: Mono,
     urgency: Urgency,
     /// What the urgency's origin is on the wall.
@@ -65,8 +65,8 @@ struct Item {
     /// The price that its phase's `due` was found at.
     price: f64,
     deadline: Option<DateTime<Utc>>,
-    /// What its target needs, in polls per 10⁹ seconds.
-    need: u64,
+    /// Until when it is young, and its answers should be fresher.
+    young_until: Option<Mono>,
     /// Polled until it is forgotten.
     kept: bool,
 }
@@ -93,7 +93,7 @@ impl Item {
             since: outlook.since,
             price: 0.0,
             deadline: None,
-            need: 0,
+            young_until: None,
             kept: false,
         }
     }
@@ -124,8 +124,10 @@ pub struct Scheduler {
     places: HashMap<RowId, u32>,
     free: Vec<u32>,
     kept: usize,
-    /// The needs of all that are kept.
-    need: u64,
+    /// How many of these are young.
+    young: usize,
+    /// By when they cease to be young.
+    growing_up: Queue,
     /// By `earliest`: those that rest.
     resting: Queue,
     /// By the moment at which the index crosses the price: those that are ready.
@@ -165,8 +167,11 @@ impl Scheduler {
                 self.deadlines.remove(&(before, place));
             }
         }
-        let need = (1e9 / standing.target.as_secs_f64().max(1.0)) as u64;
-        self.need = self.need + need - std::mem::replace(&mut item.need, need);
+        let young_until = standing.young_until.filter(|until| *until > now.wall);
+        let young_until = young_until.map(|until| now.mono + span::between(now.wall, until));
+        self.young = self.young + usize::from(young_until.is_some()) - usize::from(item.young_until.is_some());
+        item.young_until = young_until;
+        self.growing_up.extend(young_until.map(|at| Entry { at, place, turn: 0 }));
         self.kept += usize::from(!std::mem::replace(&mut item.kept, true));
         match item.phase {
             Phase::InFlight => {}
@@ -182,10 +187,10 @@ impl Scheduler {
         if !std::mem::replace(&mut item.kept, false) {
             return;
         }
-        let (deadline, need) = (item.deadline.take(), std::mem::take(&mut item.need));
+        let (deadline, young) = (item.deadline.take(), item.young_until.take());
         let under_way = item.phase == Phase::InFlight;
         self.kept -= 1;
-        self.need -= need;
+        self.young -= usize::from(young.is_some());
         if let Some(deadline) = deadline {
             self.deadlines.remove(&(deadline, place));
         }
@@ -220,13 +225,17 @@ impl Scheduler {
 
     /// Polls a second that would keep all answers as fresh as they should be.
     pub fn need(&self) -> f64 {
-        self.need as f64 / 1e9
+        need::polls(self.kept, self.young)
     }
 
-    /// Since when the one that waits longest waits for an answer.
-    pub fn oldest(&mut self) -> Option<Mono> {
-        let items = &self.items;
-        self.waiting.first(|entry| holds(items, entry)).map(|entry| entry.at)
+    /// Whether the last request was one that a person waits for.
+    pub fn last_was_request(&self) -> bool {
+        self.last_was_request
+    }
+
+    /// A request went out that a person waits for, and that is none of a transaction.
+    pub fn sent_for_a_person(&mut self) {
+        self.last_was_request = true;
     }
 
     /// How many are polled until they are forgotten.
@@ -281,7 +290,10 @@ impl Scheduler {
                 item.waiting = now.mono;
                 backoff(item.failures)
             }
-            Ending::Elsewhere => LEAST_INTERVAL,
+            Ending::Elsewhere => {
+                item.waiting = now.mono;
+                LEAST_INTERVAL
+            }
         };
         (item.rested, item.earliest) = (now.mono + LEAST_INTERVAL, now.mono + interval);
         // Whether it is overdue has just been said, one way or the other.
@@ -325,10 +337,25 @@ impl Scheduler {
         if kept {
             self.waiting.push(Entry { at: waiting, place, turn });
         }
+        let (items, most) = (&self.items, 2 * self.items.len() + SLACK);
+        self.resting.trim(most, |entry| holds(items, entry));
+        self.waiting.trim(most, |entry| holds(items, entry));
     }
 
     /// Lets those whose rest is over take part; those that nobody wants any more go.
     fn wake(&mut self, now: Mono) {
+        let is_young = |entry: &Entry, items: &[Item]| {
+            items.get(entry.place as usize).is_some_and(|item| item.young_until == Some(entry.at))
+        };
+        while let Some(entry) =
+            self.growing_up.first(|entry| is_young(entry, &self.items)).filter(|entry| entry.at <= now)
+        {
+            self.growing_up.pop();
+            if let Some(item) = self.items.get_mut(entry.place as usize) {
+                item.young_until = None;
+                self.young -= 1;
+            }
+        }
         while let Some(entry) = self.resting.first(|entry| holds(&self.items, entry)).filter(|entry| entry.at <= now) {
             self.resting.pop();
             let item = self.items.get(entry.place as usize);

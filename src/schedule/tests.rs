@@ -15,7 +15,7 @@ fn at(seconds: u64) -> Now {
 
 const ANY_TIME: Forecast = Forecast::AnyTime(Duration::from_secs(300));
 const OUTLOOK: Outlook = Outlook { since: DateTime::UNIX_EPOCH, forecast: ANY_TIME, weight: 1.0 };
-const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK, target: Duration::from_secs(90) };
+const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK, young_until: None };
 
 fn takes(median: u64) -> Forecast {
     Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6))
@@ -229,6 +229,23 @@ fn nobody_waits_for_more_than_four_sweeps_whatever_the_forecast_says() {
     let asked: Vec<u64> = (0..2_000).filter(|second| poll(&mut scheduler, at(*second)) == Some(50)).collect();
     let longest = asked.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
     assert!((200..=202).contains(&longest) && asked.len() >= 8, "{asked:?}");
+}
+
+#[test]
+fn what_is_new_needs_more_for_a_minute() {
+    let mut scheduler = watching(9);
+    let young = Standing { young_until: Some(at(60).wall), ..NEW };
+    scheduler.watch(RowId(10), young, at(0));
+    assert!((scheduler.need() - (9.0 / 90.0 + 0.2)).abs() < 1e-9, "{}", scheduler.need());
+    scheduler.watch(RowId(10), young, at(30));
+    scheduler.next(at(59));
+    assert!((scheduler.need() - 0.3).abs() < 1e-9, "{}", scheduler.need());
+    scheduler.next(at(60));
+    assert!((scheduler.need() - 10.0 / 90.0).abs() < 1e-9, "{}", scheduler.need());
+    scheduler.watch(RowId(11), Standing { young_until: Some(at(99).wall), ..NEW }, at(61));
+    (1..=11).for_each(|id| scheduler.forget(RowId(id)));
+    scheduler.next(at(200));
+    assert_eq!(scheduler.need(), 0.0);
 }
 
 #[test]

@@ -7,7 +7,14 @@ use super::{columns, error::StoreError};
 use crate::domain::ids::RowId;
 
 /// A dashboard, by its process, has this one open until a moment; nothing any more if there is none.
-pub(super) fn look_at(db: &Connection, viewer: u32, open: Option<(RowId, DateTime<Utc>)>) -> Result<(), StoreError> {
+pub(super) fn look_at(
+    db: &Connection,
+    viewer: u32,
+    open: Option<(RowId, DateTime<Utc>)>,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    // Of dashboards that are gone.
+    db.prepare_cached("DELETE FROM attention WHERE until <= ?")?.execute([columns::moment(at)])?;
     match open {
         // It may have been deleted meanwhile.
         Some((row, until)) => db

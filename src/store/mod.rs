@@ -137,8 +137,8 @@ impl Store {
     }
 
     /// Says what a dashboard, by its process, has open: for whoever polls, until a moment; nothing any more if there is none.
-    pub fn look_at(&self, viewer: u32, open: Option<(RowId, DateTime<Utc>)>) -> Receipt<()> {
-        self.writer.submit(move |db| attention::look_at(db, viewer, open))
+    pub fn look_at(&self, viewer: u32, open: Option<(RowId, DateTime<Utc>)>, at: DateTime<Utc>) -> Receipt<()> {
+        self.writer.submit(move |db| attention::look_at(db, viewer, open, at))
     }
 
     /// Asks whoever polls for a route, unless it is known already or can't be asked for now.

@@ -26,8 +26,8 @@ pub struct PollerReport {
     pub rps: f64,
     /// The share of the limit that is used: less than 1 after a 429, until it has grown back.
     pub share: f64,
-    /// What is needed, against what the budget allows.
-    pub need: Need,
+    /// What is needed, against what the budget allows; nothing of one that polls only what people ask for.
+    pub need: Option<Need>,
     /// Requests per second over the last ten seconds.
     pub used: f64,
     /// Requests since the poller started.

@@ -501,12 +501,12 @@ fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
     let (_folder, store) = open();
     let rows = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap().added;
     let open = |second| store.reader().unwrap().looked_at(at(second)).unwrap();
-    store.look_at(7, Some((rows[1], at(60)))).wait().unwrap();
-    store.look_at(8, Some((rows[1], at(90)))).wait().unwrap();
-    store.look_at(9, Some((RowId(99), at(90)))).wait().unwrap();
+    store.look_at(7, Some((rows[1], at(60))), at(5)).wait().unwrap();
+    store.look_at(8, Some((rows[1], at(90))), at(5)).wait().unwrap();
+    store.look_at(9, Some((RowId(99), at(90))), at(5)).wait().unwrap();
     assert_eq!((open(10), open(70), open(90)), (vec![rows[1]], vec![rows[1]], vec![]));
-    store.look_at(7, Some((rows[0], at(60)))).wait().unwrap();
+    store.look_at(7, Some((rows[0], at(60))), at(5)).wait().unwrap();
     assert_eq!(open(10), rows);
-    store.look_at(8, None).wait().unwrap();
+    store.look_at(8, None, at(5)).wait().unwrap();
     assert_eq!(open(10), [rows[0]]);
 }

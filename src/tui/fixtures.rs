@@ -77,7 +77,7 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
         requests: 1_234,
         unsettled: 7,
         share: 1.0,
-        need: Need { polls: 0.67, allowed: 8.33, unsettled: 7 },
+        need: Some(Need { polls: 0.67, allowed: 8.33, unsettled: 7 }),
         health: "live".into(),
         ..PollerReport::default()
     }

@@ -238,7 +238,7 @@ impl Dashboard {
             Effect::LookAt(open) => {
                 let until = at + self.clock.on_the_wall(ATTENTION);
                 let viewer = self.model.setting.process;
-                store.look_at(viewer, open.map(|row| (row, until))).detach();
+                store.look_at(viewer, open.map(|row| (row, until)), at).detach();
             }
         }
     }

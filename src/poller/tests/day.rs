@@ -75,7 +75,7 @@ impl Day {
             last_answer: None,
             deadline: Some(since + TimeDelta::minutes(15)),
             outlook: Outlook { since, forecast, weight: 1.0 },
-            target: Duration::from_secs(90),
+            young_until: None,
         };
         self.core.scheduler.watch(RowId(id), standing, self.now());
     }
@@ -121,7 +121,8 @@ impl Day {
         while let Some(index) = self.under_way.iter().position(|(end, ..)| *end <= self.millis) {
             let (_, id, ticket, failure) = self.under_way.swap_remove(index);
             let settled = failure.is_none() && self.settles[&id] <= self.millis;
-            let ended = Ended { question: Question::Status(id), ticket, at: self.now(), failure: failure.as_ref() };
+            let (at, now) = (self.now(), self.now().mono);
+            let ended = Ended { question: Question::Status(id), ticket, at, now, failure: failure.as_ref() };
             let jitter = self.random.random();
             self.core.ended(ended, jitter);
             if settled {

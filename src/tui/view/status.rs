@@ -74,8 +74,8 @@ fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
     let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
     let mut pieces = Vec::new();
-    if let Some(report) = look.model.live_poller(now).filter(|report| report.health != "waiting") {
-        let need = &report.need;
+    let report = look.model.live_poller(now).filter(|report| report.health != "waiting");
+    if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let (style, verdict) =
             if need.is_short() { (look.theme.warning(), "short") } else { (look.theme.info(), "ok") };
         let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
