@@ -3,6 +3,7 @@
 //! It must never choose silently between two things that were said at the same place, nor pass over one that is wrong.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -41,6 +42,9 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
     let id = inputs.id_source();
     let config_file = inputs.config.as_ref().map(|(path, _)| path.clone());
+    let weights: BTreeMap<String, f64> =
+        inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
+    let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -51,6 +55,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
         entry("plain", Some(&plain), ToString::to_string),
+        entry("weights", weights.as_ref(), told),
     ];
     Ok(Settings {
         db: db.0,
@@ -63,7 +68,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         ascii: ascii.0,
         plain: plain.0,
         answer: inputs.file.answer,
-        weights: inputs.file.weights.into_iter().map(|(label, Weight(weight))| (label, weight)).collect(),
+        weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         entries,
         id,
     })
@@ -164,6 +169,11 @@ impl<'a> Inputs<'a> {
     fn key(&self, key: &str) -> String {
         format!("profiles.{}.{key}", self.name.0)
     }
+}
+
+/// Labels and their weights for people.
+fn told(weights: &BTreeMap<String, f64>) -> String {
+    weights.iter().map(|(label, weight)| format!("{} = {weight}", clean(label))).collect::<Vec<_>>().join(", ")
 }
 
 fn of_flag_value<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
@@ -472,5 +482,12 @@ mod tests {
             let polling = polling(variables, file).unwrap();
             assert_eq!((polling.id.expose(), polling.warnings.len()), (CANARY, 0));
         }
+    }
+
+    #[test]
+    fn weights_of_labels_come_from_the_file_and_are_shown() {
+        let settings = settings(Flags::default(), &[], Some("[weights]\nvip = 4\n\"batch 9\" = 0.5")).unwrap();
+        assert_eq!(settings.weights, BTreeMap::from([("batch 9".to_owned(), 0.5), ("vip".to_owned(), 4.0)]));
+        assert_eq!(entry(&settings, "weights"), "batch 9 = 0.5, vip = 4 (weights in the config file)");
     }
 }
