@@ -355,7 +355,7 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
     let world = world(&[('a', "q-a", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended = Stage::new(&world, |_| TimeDelta::seconds(30)).play(never(), async |person: &mut Person| {
         person.sees("success, after which nobody polls", |screen| shows(screen, "0xaaa", "+ success")).await;
-        person.sees("no more polling", |screen| screen.contains("  0 to poll")).await;
+        person.sees("no more polling", |screen| screen.contains("need 0.00 of")).await;
         person.press("r");
         person.sees("the promise", |screen| screen.contains("Asked to be polled next")).await;
         person.press("Enter");
