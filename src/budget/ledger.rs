@@ -120,8 +120,8 @@ impl Ledger {
         free.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
     }
 
-    /// Takes a slot to send at `now`, if one is free and nobody else's turn comes first.
-    pub(super) fn take(&mut self, id: SlotId, now: Mono) -> Result<(), Refused> {
+    /// Takes a slot to send at `now`, if one is free and nobody else's turn comes first. Returns how many others wait.
+    pub(super) fn take(&mut self, id: SlotId, now: Mono) -> Result<usize, Refused> {
         let (count, window) = self.shape();
         self.slots.retain(|slot| slot.free_at(window).is_none_or(|free| free > now));
         let ready = self.ready_at();
@@ -141,13 +141,14 @@ impl Ledger {
             }
             return Err(refused);
         }
+        let others = self.queue.iter().filter(|seat| **seat != id.seat).count();
         // Whoever was before this one didn't come.
         self.queue.drain(..turn.map_or(self.queue.len(), |turn| turn + 1));
         self.slots.push(Slot::Taken(id));
         let spacing = Duration::try_from_secs_f64(1.0 / self.rate()).unwrap_or(window).min(window);
         self.next_send = self.next_send.max(now + spacing);
         debug_assert!(self.slots.len() <= count, "more slots than the limit has");
-        Ok(())
+        Ok(others)
     }
 
     /// The response to this slot's request arrived at `arrival`.

@@ -26,6 +26,8 @@ const LONGEST_MOMENT: Duration = Duration::from_millis(128);
 const MOMENTS: u32 = 20;
 /// How soon after a fault of the file it is tried again.
 const AFTER_FAULT: Duration = Duration::from_secs(1);
+/// How far the number of others that wait follows each time.
+const OTHERS_FOLLOW: f64 = 0.1;
 /// How soon it is looked again whether another process's answer has come.
 const OTHERS: Duration = Duration::from_millis(50);
 /// How often a process with a request under way makes sure that the others know of it.
@@ -73,6 +75,8 @@ pub struct Budget {
     next_slot: u64,
     notes: Vec<Note>,
     tended: Mono,
+    /// How many others wait whenever this one sends, the newer times weighing more.
+    others: f64,
     /// How many times in a row somebody else was writing.
     missed: u32,
     fault: Option<String>,
@@ -98,14 +102,15 @@ impl Budget {
         let (taken, notes) = (BTreeMap::new(), Vec::new());
         // Slots of two processes are never the same, whatever becomes of their seats.
         let next_slot = u64::from(std::process::id()) << 32;
-        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), missed: 0, fault: None }
+        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), others: 0.0, missed: 0, fault: None }
     }
 
     /// Takes a slot to send at `now`; refused before some moment, or until something happens.
     pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
         let slot = self.next_slot;
         match self.update(now, move |ledger, seat| ledger.take(SlotId { seat, slot }, now))? {
-            Ok(()) => {
+            Ok(others) => {
+                self.others += OTHERS_FOLLOW * (others as f64 - self.others);
                 self.next_slot += 1;
                 self.taken.insert(slot, now);
                 Ok(Ticket(slot))
@@ -152,6 +157,11 @@ impl Budget {
     /// The ledger as it was last seen: for what is shown.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// Requests a second that can really go out, if each takes `trip` there and back, and the others go on as they do.
+    pub fn throughput(&self, trip: Duration) -> f64 {
+        self.ledger.throughput(trip) / (1.0 + self.others)
     }
 
     /// Why the file couldn't be written the last time, if so.

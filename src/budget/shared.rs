@@ -118,6 +118,8 @@ impl Shared {
             self.write(&ledger, length)?;
         }
         self.arrived = true;
+        // Whoever makes the file anew goes by what was said last.
+        self.limit = ledger.limit();
         Ok((changed, ledger))
     }
 

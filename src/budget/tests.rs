@@ -426,6 +426,18 @@ fn the_limit_that_was_said_last_counts_for_all() {
 }
 
 #[test]
+fn whoever_makes_the_file_anew_goes_by_the_limit_that_was_said_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
+    let (mut first, mut last) = (open(2.0, 0), open(10.0, 100));
+    first.update(at(200), |_, _| ()).unwrap();
+    fs::remove_file(folder.path().join("budget-aa.json")).unwrap();
+    first.update(at(300), |_, _| ()).unwrap();
+    last.update(at(400), |_, _| ()).unwrap();
+    assert_eq!((first.ledger().limit(), last.ledger().limit()), (10.0, 10.0));
+}
+
+#[test]
 fn two_processes_take_turns() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
@@ -441,6 +453,9 @@ fn two_processes_take_turns() {
             }
         }
     }
+    // Each knows that half of it is the other's.
+    let allowed = race.budgets[0].throughput(Duration::from_millis(100));
+    assert!((0.8..1.1).contains(&allowed), "{allowed}");
     assert!(taken[0].abs_diff(taken[1]) <= 2 && taken[0] + taken[1] >= 105, "{taken:?}");
 }
 

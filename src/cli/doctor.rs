@@ -33,10 +33,11 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     findings.push(("store", Finding::Fine(format!("{path}: {count} transactions, {} alerts", alerts.len()))));
     let budget = Budget::read(cx, settings.rps)?;
     let [need, polling] = budget.lines();
-    findings.push(("poller", if budget.poller.is_some() { Finding::Fine(polling) } else { Finding::Warning(polling) }));
+    let is_well = budget.poller.as_ref().is_some_and(|report| report.health == "live" && report.share >= 1.0);
+    findings.push(("poller", if is_well { Finding::Fine(polling) } else { Finding::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
-    findings.push(("ledger", self::ledger(ledger.as_ref(), cx)));
-    findings.push(("budget", if budget.need.is_short() { Finding::Warning(need) } else { Finding::Fine(need) }));
+    findings.push(("ledger", self::ledger(ledger.as_ref(), settings.rps, cx)));
+    findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Fine(need) }));
     let ahead = transactions.iter().filter_map(|tx| tx.learned.last_checked_at).filter(|at| *at > cx.now.wall).max();
     findings.push((
         "clock",
@@ -101,11 +102,16 @@ fn id(settings: &Settings) -> (Finding, Option<String>) {
 }
 
 /// What all processes of this ID know of each other.
-fn ledger(ledger: Option<&Ledger>, cx: &Context<'_>) -> Finding {
+fn ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
     let Some(ledger) = ledger else { return Finding::Fine("not used since the machine started".into()) };
     let rest = ledger.pace.resting_until().since(cx.now.mono);
     let under_way = ledger.under_way();
     let state = format!("limit {} requests/s as said last, {under_way} under way", ledger.limit());
+    if ledger.limit() != rps {
+        return Finding::Warning(format!(
+            "{state}; you say {rps}, which counts as soon as a hoptop that polls says it"
+        ));
+    }
     match (rest.is_zero(), ledger.pace.share() < 1.0) {
         (false, _) => Finding::Warning(format!("{state}; the ID rests for {} after a 429", span::long(rest))),
         (true, true) => Finding::Warning(format!("{state}; cut to {:.0} % after a 429", ledger.pace.share() * 100.0)),
@@ -181,16 +187,26 @@ mod tests {
         let mut bench = Bench::new();
         let fingerprint = id(&settings(&bench, &ALL)).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
-        let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 4.0, now).unwrap();
+        let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("ok     ledger    limit 4 requests/s as said last, 1 under way"), "{out}");
+        assert!(out.contains("ok     ledger    limit 1 requests/s as said last, 1 under way"), "{out}");
         other.hand_back(ticket, Returned::Throttled { retry_after: None, jitter: 0.0 }, (now.mono, now.mono));
         let (out, _) = run(&mut bench, &ALL);
         assert!(
-            out.contains("look   ledger    limit 4 requests/s as said last, 0 under way; the ID rests for 1s"),
+            out.contains("look   ledger    limit 1 requests/s as said last, 0 under way; the ID rests for 1s"),
             "{out}"
         );
+    }
+
+    #[test]
+    fn a_limit_that_somebody_else_said_is_pointed_out() {
+        let mut bench = Bench::new();
+        let fingerprint = id(&settings(&bench, &ALL)).1.unwrap();
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   ledger    limit 8 requests/s as said last, 0 under way; you say 1,"), "{out}");
     }
 
     #[test]

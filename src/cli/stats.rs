@@ -91,7 +91,10 @@ impl Budget {
             None => "nobody polls now; the budget is what the limit lets expect".into(),
             Some(report) => {
                 let cut = if report.share < 1.0 {
-                    format!(", cut to {:.0} % after a 429", report.share * 100.0)
+                    format!(
+                        ", cut to {:.0} % after a 429 (if more come, the ID allows less than --rps says)",
+                        report.share * 100.0
+                    )
                 } else {
                     String::new()
                 };

@@ -52,6 +52,20 @@ impl Need {
         self.share() > SHORT
     }
 
+    /// Whether it stays short when those that are new have grown up.
+    pub fn is_lasting(&self) -> bool {
+        self.is_short() && self.unsettled as f64 / TARGET.as_secs_f64() > SHORT * self.allowed
+    }
+
+    /// Whether it is enough, in a word.
+    pub fn word(&self) -> &'static str {
+        match (self.is_short(), self.is_lasting()) {
+            (false, _) => "ok",
+            (true, false) => "new ones",
+            (true, true) => "short",
+        }
+    }
+
     /// How long it takes to ask about everything once.
     pub fn sweep(&self) -> Duration {
         let sweep =
@@ -71,12 +85,11 @@ impl Need {
             return format!("{state}; all of them are asked about in {sweep} (target {target})");
         }
         // That new ones are to be fresher passes; a person is told what will be needed then.
-        let lasting = *unsettled as f64 / TARGET.as_secs_f64();
-        if lasting <= SHORT * allowed {
+        if !self.is_lasting() {
             return format!("{state} while some are new; all of them are asked about in {sweep} (target {target})");
         }
         // A slot rests for a second after its response: a little more than the need itself.
-        let limit = (lasting / SHORT * 1.2).ceil();
+        let limit = (*unsettled as f64 / TARGET.as_secs_f64() / SHORT * 1.2).ceil();
         let enough = (allowed * SHORT * TARGET.as_secs_f64()).floor();
         format!(
             "{state}; all of them take {sweep} (target {target}): a limit of {limit} RPS would do, or no more than {enough} \
@@ -100,6 +113,7 @@ mod tests {
         let short = Need { polls: 11.11, allowed: 0.87, unsettled: 1_000 };
         assert_eq!((fine.is_short(), short.is_short()), (false, true));
         let new = Need { polls: 11.0, allowed: 8.7, unsettled: 55 };
+        assert_eq!([fine.word(), short.word(), new.word()], ["ok", "short", "new ones"]);
         assert!(new.is_short() && new.sentence().contains("allows while some are new; all"), "{}", new.sentence());
         assert!(
             short

@@ -207,7 +207,7 @@ impl Core {
 
     /// Requests a second that the budget really allows now, with the time that requests take.
     pub fn allowed(&self) -> f64 {
-        self.budget.ledger().throughput(Duration::try_from_secs_f64(self.trip).unwrap_or_default())
+        self.budget.throughput(Duration::try_from_secs_f64(self.trip).unwrap_or_default())
     }
 
     /// What is needed, against what there is.

@@ -76,8 +76,8 @@ fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
     let mut pieces = Vec::new();
     let report = look.model.live_poller(now).filter(|report| report.health != "waiting");
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
-        let (style, verdict) =
-            if need.is_short() { (look.theme.warning(), "short") } else { (look.theme.info(), "ok") };
+        let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };
+        let verdict = need.word();
         let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
         let (sweep, target) = (seconds(need.sweep()), seconds(need::TARGET));
         pieces.push(Span::raw(format!("need {:.2} of {:.2} rps ", need.polls, need.allowed)));
