@@ -166,11 +166,11 @@ impl Bench {
         self.start_with(mood, None)
     }
 
-    fn start_with(&self, mood: fn(u64) -> Mood, lease: Option<PathBuf>) -> Poller {
-        self.start_in(Scope::Everything, mood, lease)
+    fn start_with(&self, mood: fn(u64) -> Mood, shared: Option<PathBuf>) -> Poller {
+        self.start_in(Scope::Everything, mood, shared)
     }
 
-    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, lease: Option<PathBuf>) -> Poller {
+    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, shared: Option<PathBuf>) -> Poller {
         let wire = Arc::new(SimulatedWire {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
@@ -186,7 +186,7 @@ impl Bench {
             rps: self.rps,
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
-            shared: lease,
+            shared,
             weights: BTreeMap::new(),
             scope,
             seed: 7,

@@ -5,10 +5,10 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn a_second_poller_waits_for_the_budget_and_takes_over() {
     let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
-    let lease = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, lease());
+    let folder = || Some(bench.folder.path().join("state"));
+    let first = bench.start_with(|_| Mood::Fine, folder());
     first.until_sent(10).await;
-    let second = bench.start_with(|_| Mood::Fine, lease());
+    let second = bench.start_with(|_| Mood::Fine, folder());
     first.until_sent(20).await;
     assert_eq!(second.requests().len(), 0);
     first.stop().await.unwrap();
@@ -23,10 +23,10 @@ async fn a_second_poller_waits_for_the_budget_and_takes_over() {
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_the_budget_can_be_stopped() {
     let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
-    let lease = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, lease());
+    let folder = || Some(bench.folder.path().join("state"));
+    let first = bench.start_with(|_| Mood::Fine, folder());
     first.until_sent(1).await;
-    let second = bench.start_with(|_| Mood::Fine, lease());
+    let second = bench.start_with(|_| Mood::Fine, folder());
     first.until_sent(3).await;
     second.stop().await.unwrap();
     first.stop().await.unwrap();
