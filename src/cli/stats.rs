@@ -17,7 +17,9 @@ use crate::{
     budget::Ledger,
     domain::{
         chains,
-        forecast::{self, Quantile},
+        experience::Experience,
+        forecast::{self, Evidence, Quantile},
+        ids::ChainId,
         need::{self, Need},
         span::{self, rfc3339},
         text,
@@ -113,7 +115,34 @@ impl Budget {
 struct StatsView<'a> {
     profile: &'a str,
     routes: Vec<RouteView<'a>>,
+    indexing: Vec<IndexingView<'a>>,
     budget: BudgetView<'a>,
+}
+
+/// How long transactions of a source chain took until the service knew of them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexingView<'a> {
+    chain_id: &'a str,
+    timed: u64,
+    p50: f64,
+    p95: f64,
+}
+
+impl<'a> IndexingView<'a> {
+    /// The best known chains first.
+    fn all(experience: &'a Experience) -> Vec<Self> {
+        let seconds = |evidence: &Evidence, quantile| forecast::indexing(evidence).quantile(quantile).as_secs_f64();
+        let view = |(chain, evidence): (&'a ChainId, &Evidence)| Self {
+            chain_id: chain.as_str(),
+            timed: evidence.count,
+            p50: seconds(evidence, Quantile::P50),
+            p95: seconds(evidence, Quantile::P95),
+        };
+        let mut views: Vec<_> = experience.chains.iter().map(view).collect();
+        views.sort_by_key(|view| (Reverse(view.timed), view.chain_id));
+        views
+    }
 }
 
 #[derive(Serialize)]
@@ -209,8 +238,11 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let mut routes = cx.store.reader()?.routes(&cx.profile)?;
     // The busiest first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
+    let experience = cx.store.reader()?.experience(&cx.profile)?;
+    let indexing = IndexingView::all(&experience);
     if args.json {
         let view = StatsView {
+            indexing,
             profile: &cx.profile,
             routes: routes.iter().map(RouteView::from).collect(),
             budget: (&budget).into(),
@@ -225,6 +257,12 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     if routes.iter().any(|stats| learned(stats).is_none()) {
         let least = forecast::LEAST_EVIDENCE;
         writeln!(cx.out, "Until {least} transfers of a route are timed, the forecast is each one's own estimate.")?;
+    }
+    for IndexingView { chain_id, timed, p50, p95 } in
+        indexing.iter().filter(|view| view.timed >= forecast::LEAST_EVIDENCE)
+    {
+        let name = chains::short_name(&ChainId::new(*chain_id), None);
+        writeln!(cx.out, "INDEXED {name}: half within {p50:.0}s, 95 in 100 within {p95:.0}s ({timed} timed)")?;
     }
     let [need, polling] = budget.lines();
     writeln!(cx.out, "BUDGET  {need}")?;
@@ -314,8 +352,25 @@ mod tests {
         let out: serde_json::Value = serde_json::from_str(&run(true)).unwrap();
         let route = &out["routes"][0];
         assert_eq!((&route["count"], &route["timed"]), (&31.into(), &30.into()));
+        assert_eq!(out["indexing"], serde_json::json!([]));
         assert_eq!((&route["p50"], &route["outcomes"]["success"]), (&240.0.into(), &30.into()));
         assert_eq!((&out["budget"]["short"], &out["budget"]["polling"]), (&false.into(), &false.into()));
+    }
+
+    #[test]
+    fn how_soon_transactions_of_a_chain_are_visible_is_said() {
+        let mut bench = Bench::new();
+        for number in 1..=25 {
+            let mut new = fixtures::new(number);
+            new.told.submitted_at = Some(super::super::context::testing::at(0));
+            let row = bench.track(new);
+            bench.hear(row, fixtures::says(RouterStatus::NotFound), 28);
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 32);
+        }
+        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
+        assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");
+        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        assert!(out.contains(r#""indexing":[{"chainId":"42161","timed":25,"p50":23."#), "{out}");
     }
 
     #[test]

@@ -100,6 +100,21 @@ impl Experience {
     }
 }
 
+/// How soon the service usually knows of a transaction of its source chain; nothing of one that it knows.
+pub fn indexing_sentence(tx: &Transaction) -> Option<String> {
+    let is_unseen = tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
+    if !is_unseen || tx.is_settled() {
+        return None;
+    }
+    let forecast = forecast::indexing(&tx.indexing);
+    let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| span::long(forecast.quantile(quantile)));
+    let basis = match tx.indexing.is_enough() {
+        true => format!("learned from {} of its source chain", tx.indexing.count),
+        false => "as is common".to_owned(),
+    };
+    Some(format!("half are visible within {half}, 95 in 100 within {most} ({basis})"))
+}
+
 /// What was observed of one route: for a transfer that goes the same way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past {
@@ -205,6 +220,17 @@ mod tests {
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
         assert_eq!(past.sentence(&tx, at(300)), None);
+    }
+
+    #[test]
+    fn how_soon_it_becomes_visible_is_said_until_it_is() {
+        let mut tx = fixtures::transaction(1);
+        let common = "half are visible within 7s, 95 in 100 within 15s (as is common)";
+        assert_eq!(indexing_sentence(&tx).as_deref(), Some(common));
+        (0..40).for_each(|_| tx.indexing.add(Duration::from_secs(60)));
+        assert!(indexing_sentence(&tx).is_some_and(|said| said.contains("(learned from 40 of its source chain)")));
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), at(9));
+        assert_eq!(indexing_sentence(&tx), None);
     }
 
     #[test]

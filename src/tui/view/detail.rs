@@ -17,7 +17,7 @@ use crate::{
     domain::{
         advice::{self, Advice, Situation},
         alert::Severity,
-        glance,
+        experience, glance,
         ids::TxHash,
         record::{StatusRecord, Step},
         route::{self, RouteKind},
@@ -225,6 +225,7 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         ("last try", learned.last_error.as_ref().map(|error| last_try(tx, error))),
         ("timeSpent", record.map(time_spent)),
         ("observed", history.and_then(|(_, history)| history.observed(until))),
+        ("indexing", experience::indexing_sentence(tx)),
         ("forecast", history.and_then(|(_, history)| history.past.sentence(tx, look.now.wall))),
     ];
     table(facts, columns, look.theme.dim())
