@@ -143,7 +143,7 @@ impl Budget {
         if now.since(self.tended) >= TENDED || !self.notes.is_empty() {
             self.update(now, |_, _| ()).ok();
         }
-        Some(now + if self.notes.is_empty() { TENDED } else { MOMENT.saturating_mul(1 << self.missed.min(6)) })
+        Some(now + if self.notes.is_empty() { TENDED } else { self.moment() })
     }
 
     /// The limit changed.
@@ -169,6 +169,11 @@ impl Budget {
         self.fault.as_deref()
     }
 
+    /// How soon it is worth trying again while somebody else is writing.
+    fn moment(&self) -> Duration {
+        MOMENT.saturating_mul(1 << self.missed.min(16)).min(LONGEST_MOMENT)
+    }
+
     /// Changes the ledger, after whatever was noted before.
     fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refused> {
         let (taken, notes) = (&self.taken, &self.notes);
@@ -185,7 +190,7 @@ impl Budget {
                     changed
                 }
                 Ok(None) => {
-                    let wait = MOMENT.saturating_mul(1 << self.missed.min(16)).min(LONGEST_MOMENT);
+                    let wait = self.moment();
                     self.missed = self.missed.saturating_add(1);
                     if self.missed >= MOMENTS {
                         let stopped = "another hoptop holds the budget's file and does nothing; it may be suspended";

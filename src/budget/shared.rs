@@ -4,6 +4,7 @@
 //! is believed only if it is of this boot and can be true. It must never wait for a lock: another process may be stopped.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, Metadata},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
@@ -101,7 +102,8 @@ impl Shared {
         // Gone or damaged: nobody knows what was sent in the last window.
         let fresh = || Ledger::new(self.limit, now + Ledger::window_of(self.limit));
         let mut ledger = found.clone().unwrap_or_else(fresh);
-        let others: Vec<u32> = ledger.seats().filter(|seat| *seat != self.seat).collect();
+        // Each seat is looked at once, however many requests it has under way.
+        let others: BTreeSet<u32> = ledger.seats().filter(|seat| *seat != self.seat).collect();
         for seat in others {
             if !KernelLock::is_held(&chair(&self.path, seat))? {
                 ledger.bury(seat, now);

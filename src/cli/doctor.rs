@@ -31,7 +31,7 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     let (transactions, alerts, _) = cx.store.reader()?.load()?;
     let (path, count) = (cx.store.path().display(), transactions.len());
     findings.push(("store", Finding::Fine(format!("{path}: {count} transactions, {} alerts", alerts.len()))));
-    let budget = Budget::read(cx, settings.rps)?;
+    let budget = Budget::read(&transactions, settings.rps, cx)?;
     let [need, polling] = budget.lines();
     let is_well = budget.poller.as_ref().is_some_and(|report| report.health == "live" && report.share >= 1.0);
     findings.push(("poller", if is_well { Finding::Fine(polling) } else { Finding::Warning(polling) }));

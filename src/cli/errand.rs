@@ -125,7 +125,7 @@ enum Seen {
     Done,
     /// What keeps it from coming.
     Obstacle(Exit),
-    /// Another process spends the budget, on something else.
+    /// Another process should poll and says nothing.
     Waiting,
     /// Nothing yet.
     Nothing,

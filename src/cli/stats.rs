@@ -68,12 +68,11 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Reads it from the store. `rps` is the limit that holds where nobody polls.
-    pub fn read(cx: &Context<'_>, rps: f64) -> Result<Self> {
-        let reader = cx.store.reader()?;
+    /// From all that is tracked and what whoever polls says. `rps` is the limit that holds where nobody polls.
+    pub fn read(transactions: &[Transaction], rps: f64, cx: &Context<'_>) -> Result<Self> {
         let now = cx.now.wall;
-        let poller = reader.poller(&cx.profile)?.filter(|report| report.is_live(now) && report.health != "waiting");
-        let (transactions, ..) = reader.load()?;
+        let report = cx.store.reader()?.poller(&cx.profile)?;
+        let poller = report.filter(|report| report.is_live(now) && report.health != "waiting");
         let polled = || transactions.iter().filter(|tx| tx.profile == cx.profile && tx.wants_polling());
         let answer = |tx: &Transaction| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at);
         let oldest = polled().map(answer).min().map(|oldest| span::between(oldest, now));
@@ -234,11 +233,12 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
 
 /// Prints the statistics.
 pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
-    let budget = Budget::read(cx, rps)?;
-    let mut routes = cx.store.reader()?.routes(&cx.profile)?;
+    let reader = cx.store.reader()?;
+    let budget = Budget::read(&reader.load()?.0, rps, cx)?;
+    let mut routes = reader.routes(&cx.profile)?;
     // The busiest first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
-    let experience = cx.store.reader()?.experience(&cx.profile)?;
+    let experience = reader.experience(&cx.profile)?;
     let indexing = IndexingView::all(&experience);
     if args.json {
         let view = StatsView {

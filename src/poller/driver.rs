@@ -239,15 +239,15 @@ impl<W: Wire> Driver<W> {
 
     /// Takes in what changed in the store: new transactions, settled ones, what a person asked for.
     async fn follow(&mut self) -> Result<(), PollerError> {
-        let follower = self.follower.clone();
-        let news = spawn_blocking(move || follower.news()).await??;
+        let (follower, asked) = (self.follower.clone(), self.setup.clock.now().wall);
+        let look = move || Ok::<_, StoreError>((follower.news()?, follower.read(|reader| reader.looked_at(asked))?));
+        let (news, open) = spawn_blocking(look).await??;
         let now = self.setup.clock.now();
         let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
         if news.anew || news.changes.iter().any(teaches) {
             let profile = self.setup.profile.clone();
             self.experience = self.read(move |reader| reader.experience(&profile)).await?;
         }
-        let open = self.read(move |reader| reader.looked_at(now.wall)).await?;
         self.core.scheduler.look_at(open);
         for transaction in &news.transactions {
             self.take_in(transaction, now);

@@ -282,19 +282,16 @@ impl Scheduler {
         let interval = match ending {
             Ending::Answered => {
                 item.failures = 0;
-                (item.urgency.last, item.waiting) = (seconds(now.mono), now.mono);
+                item.urgency.last = seconds(now.mono);
                 LEAST_INTERVAL
             }
             Ending::Failed => {
                 item.failures = item.failures.saturating_add(1);
-                item.waiting = now.mono;
                 backoff(item.failures)
             }
-            Ending::Elsewhere => {
-                item.waiting = now.mono;
-                LEAST_INTERVAL
-            }
+            Ending::Elsewhere => LEAST_INTERVAL,
         };
+        item.waiting = now.mono;
         (item.rested, item.earliest) = (now.mono + LEAST_INTERVAL, now.mono + interval);
         // Whether it is overdue has just been said, one way or the other.
         let passed = item.deadline.filter(|deadline| ending == Ending::Answered && *deadline <= now.wall);
