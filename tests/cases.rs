@@ -214,7 +214,7 @@ fn json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
         ellipsis: "…",
         out_is_terminal: false,
     };
-    show(&ShowArgs { transaction: hash.into(), json: true, raw: false }, &mut context).unwrap();
+    show(&ShowArgs { transaction: hash.into(), json: true, raw: false, body: None }, &mut context).unwrap();
     assert_eq!(String::from_utf8(err).unwrap(), "");
     assert_inert(std::str::from_utf8(&out).unwrap().trim_end());
     let Value::Object(object) = serde_json::from_slice(&out).unwrap() else { panic!("no object") };

@@ -364,7 +364,7 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
         let reader = person.store.reader().unwrap();
         let Lookup::One(transaction) = reader.find(&hash('a')).unwrap() else { panic!("it is tracked") };
         let answers = reader.history(transaction.id).unwrap();
-        let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(_)));
+        let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(..)));
         assert_eq!((answers.count(), transaction.learned.polls), (1, 2));
         person.press("^C");
     });

@@ -89,7 +89,16 @@ mod tests {
 
     fn alert(id: i64, rule: Rule, subject: Subject, clean: u32) -> Alert {
         let raised_at = DateTime::UNIX_EPOCH;
-        Alert { id, rule, subject, profile: "default".into(), raised_at, clean, message: String::new() }
+        Alert {
+            id,
+            rule,
+            subject,
+            profile: "default".into(),
+            raised_at,
+            clean,
+            message: String::new(),
+            acknowledged: None,
+        }
     }
 
     fn after(status: RouterStatus, minutes: i64) -> (Transaction, DateTime<Utc>) {

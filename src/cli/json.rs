@@ -13,6 +13,7 @@ use crate::{
         advice,
         alert::{Alert, Rule},
         change::Change,
+        difference::Difference,
         ids::{ChainId, TxHash},
         record::Step,
         route::{self, End, RouteKind},
@@ -215,21 +216,29 @@ pub fn ascii(json: &str) -> String {
 
 /// A line of a transaction's history.
 #[derive(Clone, Debug, Serialize)]
-pub struct HistoryView {
+pub struct HistoryView<'a> {
     at: String,
     kind: &'static str,
     /// The same in words, as people read it.
     pub text: String,
+    /// The answer that it is, or that showed it: `hoptop show --body` prints what came with it.
+    pub answer: Option<i64>,
+    /// What the answer's body has otherwise than the one before.
+    pub changed: &'a [Difference],
 }
 
-impl From<&HistoryLine> for HistoryView {
+impl<'a> From<&'a HistoryLine> for HistoryView<'a> {
     /// `kind` is the event's name, or `answer`.
-    fn from(line: &HistoryLine) -> Self {
-        let (kind, text) = match line {
-            HistoryLine::Change(change) => (change.what.name(), change.what.sentence()),
-            HistoryLine::Observation(answer) => ("answer", answer.sentence()),
-        };
-        Self { at: rfc3339(line.at()), kind, text }
+    fn from(line: &'a HistoryLine) -> Self {
+        let at = rfc3339(line.at());
+        match line {
+            HistoryLine::Change(Change { what, observation, .. }) => {
+                Self { at, kind: what.name(), text: what.sentence(), answer: *observation, changed: &[] }
+            }
+            HistoryLine::Observation(answer, changed) => {
+                Self { at, kind: "answer", text: answer.sentence(), answer: Some(answer.id), changed }
+            }
+        }
     }
 }
 
@@ -294,6 +303,7 @@ mod tests {
             raised_at: at(0),
             clean: 0,
             message: String::new(),
+            acknowledged: None,
         }
     }
 
@@ -387,7 +397,7 @@ mod tests {
     }
 
     fn change(what: What) -> Change {
-        Change { seq: 1, at: at(3), profile: "default".into(), transaction: None, what }
+        Change { seq: 1, at: at(3), profile: "default".into(), transaction: None, what, observation: None }
     }
 
     #[test]

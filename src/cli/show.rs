@@ -42,6 +42,9 @@ pub struct ShowArgs {
     /// Print the last body as it came
     #[arg(long)]
     pub raw: bool,
+    /// Print the body of one answer as it came, by its number in the history
+    #[arg(long, value_name = "ANSWER", conflicts_with_all = ["json", "raw"])]
+    pub body: Option<i64>,
 }
 
 /// Prints the transaction.
@@ -49,6 +52,9 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     if args.raw {
         return raw(&tx, cx);
+    }
+    if let Some(answer) = args.body {
+        return body_of(&tx, answer, cx);
     }
     let reader = cx.store.reader()?;
     let history = reader.history(tx.id)?;
@@ -76,11 +82,32 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 }
 
 fn raw(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let Some(body) = cx.store.reader()?.last_body(tx.id)?.and_then(|answer| answer.body) else {
+    let Some(body) = cx.store.reader()?.last_body(tx.id)? else {
         let hash = &tx.told.transaction_id;
         writeln!(cx.err, "no body has come for {hash} yet; `hoptop check` asks now")?;
         return Ok(Exit::Error);
     };
+    write_body(&body, cx)
+}
+
+/// Prints the body of one answer about this transaction.
+fn body_of(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let reader = cx.store.reader()?;
+    let of_this = |line: &HistoryLine| matches!(line, HistoryLine::Observation(own, _) if own.id == answer);
+    if !reader.history(tx.id)?.iter().any(of_this) {
+        writeln!(cx.err, "{answer} is no answer about {}; its history has the numbers", tx.told.transaction_id)?;
+        return Ok(Exit::Error);
+    }
+    match reader.body(answer)? {
+        Some(body) => write_body(&body, cx),
+        None => {
+            writeln!(cx.err, "the store has no body of answer {answer}: none came, or it was dropped")?;
+            Ok(Exit::Error)
+        }
+    }
+}
+
+fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
     if cx.out_is_terminal {
         for line in body.lines() {
             writeln!(cx.out, "{}", inert(line))?;
@@ -111,7 +138,7 @@ struct ShowView<'a> {
     #[serde(flatten)]
     transaction: TransactionView<'a>,
     notes: &'a [String],
-    history: Vec<HistoryView>,
+    history: Vec<HistoryView<'a>>,
     /// What the service said of the two chains, source first.
     chains: Vec<ChainConfig>,
 }
@@ -263,10 +290,22 @@ impl Page<'_> {
     }
 
     fn history(&mut self, history: &[HistoryLine]) -> io::Result<()> {
-        writeln!(self.out, "\nHISTORY (times are UTC{})", self.now.wall.with_timezone(&self.zone).format("%:z"))?;
+        writeln!(
+            self.out,
+            "\nHISTORY (times are UTC{}; --body prints what came with an answer, by its number in [ ])",
+            self.now.wall.with_timezone(&self.zone).format("%:z")
+        )?;
         for line in history {
             let at = line.at().with_timezone(&self.zone).format("%Y-%m-%d %H:%M:%S");
-            writeln!(self.out, "  {at}  {}", HistoryView::from(line).text)?;
+            let view = HistoryView::from(line);
+            let number = match line {
+                HistoryLine::Observation(answer, _) => format!("  [{}]", answer.id),
+                HistoryLine::Change(_) => String::new(),
+            };
+            writeln!(self.out, "  {at}  {}{number}", view.text)?;
+            for changed in view.changed {
+                writeln!(self.out, "  {:19}    {}", "", changed.sentence())?;
+            }
         }
         Ok(())
     }
@@ -303,7 +342,7 @@ mod tests {
     };
 
     fn args() -> ShowArgs {
-        ShowArgs { transaction: format!("{:010}", 1), json: false, raw: false }
+        ShowArgs { transaction: format!("{:010}", 1), json: false, raw: false, body: None }
     }
 
     fn tracked() -> (Bench, RowId) {
@@ -374,7 +413,7 @@ mod tests {
             "last error    reset",
             "HOP           Optimism (10)",
             "  note        the service gives this as the destination; the last step is the real end",
-            "  2023-11-14 22:13:30  answer: refund (HTTP 200), 2 times over 5s",
+            "  2023-11-14 22:13:30  answer: refund (HTTP 200), 2 times over 5s  [1]",
             "  2023-11-14 22:13:30  alert raised: refund (info)",
             "  2023-11-14 22:13:40  poll failed: reset",
         ] {
@@ -395,7 +434,8 @@ mod tests {
             (&serde_json::json!(["user asked"]), &serde_json::json!(["refund"]))
         );
         let first = serde_json::json!(
-            {"at": "2023-11-14T22:13:20.000Z", "kind": "imported", "text": "tracked from now on"}
+            {"at": "2023-11-14T22:13:20.000Z", "kind": "imported", "text": "tracked from now on",
+             "answer": null, "changed": []}
         );
         assert_eq!(json["history"][0], first);
         assert_eq!(json["history"][1]["kind"], "answer");

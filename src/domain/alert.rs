@@ -127,6 +127,17 @@ pub struct Alert {
     pub clean: u32,
     /// One line on this case.
     pub message: String,
+    /// Whether a person has taken it on.
+    pub acknowledged: Option<Acknowledgement>,
+}
+
+/// A person has taken an alert on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledgement {
+    /// When.
+    pub at: DateTime<Utc>,
+    /// In their words.
+    pub note: Option<String>,
 }
 
 /// Alerts by what they are about: by transaction, and those of whole profiles.

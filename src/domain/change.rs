@@ -24,6 +24,8 @@ pub struct Change {
     pub transaction: Option<RowId>,
     /// What happened.
     pub what: What,
+    /// The store's number of the answer that showed it, if one did.
+    pub observation: Option<i64>,
 }
 
 /// What happened.

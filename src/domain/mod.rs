@@ -10,6 +10,7 @@ pub mod chain_config;
 pub mod chains;
 pub mod change;
 pub mod deadline;
+pub mod difference;
 pub mod experience;
 pub mod filter;
 #[cfg(test)]

@@ -8,35 +8,59 @@ use super::{
     error::StoreError,
 };
 use crate::domain::{
-    alert::{Alert, AlertStep, Rule, Subject},
+    alert::{Acknowledgement, Alert, AlertStep, Rule, Severity, Subject},
     change::What,
     ids::RowId,
 };
 
-const SELECT: &str =
-    "SELECT id, rule, transaction_row, profile, raised_at, clean, message FROM alerts WHERE cleared_at IS NULL";
+const SELECT: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
+    acknowledged_at, acknowledged_note FROM alerts WHERE cleared_at IS NULL";
 
 pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>) -> Result<(), StoreError> {
+    let mut turned = false;
     for step in steps {
         match step {
-            AlertStep::Raise { rule, message } => raise(db, *rule, message, entry)?,
+            AlertStep::Raise { rule, message } => turned |= raise(db, *rule, message, entry)?,
             AlertStep::Count { id, clean } => {
                 db.prepare_cached("UPDATE alerts SET clean = ? WHERE id = ?")?.execute(params![clean, id])?;
             }
-            AlertStep::Clear { id, rule } => {
-                let cleared = db
-                    .prepare_cached("UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL")?
-                    .execute(params![columns::moment(entry.at), id])?;
-                if cleared > 0 {
-                    changes::append(db, entry, &What::AlertCleared { rule: *rule, severity: rule.severity() })?;
-                }
-            }
+            AlertStep::Clear { id, rule } => turned |= clear(db, *id, *rule, entry)?,
         }
     }
+    match entry.transaction {
+        Some(row) if turned => write_calm(db, row),
+        _ => Ok(()),
+    }
+}
+
+/// How calm a transaction is, from what stands for it: the first key of the order in which people look.
+pub(super) fn calm(severity: Option<Severity>) -> u8 {
+    match severity {
+        Some(Severity::Critical) => 0,
+        Some(Severity::Warning) => 1,
+        Some(Severity::Info) => 2,
+        None => 3,
+    }
+}
+
+fn write_calm(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    let standing = collect(db, &format!("{SELECT} AND transaction_row = ?"), [row.0])?;
+    let gravest = standing.iter().map(|alert| alert.rule.severity()).max();
+    db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute(params![calm(gravest), row.0])?;
     Ok(())
 }
 
-fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<(), StoreError> {
+fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
+    let cleared = db
+        .prepare_cached("UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL")?
+        .execute(params![columns::moment(entry.at), id])?;
+    if cleared > 0 {
+        changes::append(db, entry, &What::AlertCleared { rule, severity: rule.severity() })?;
+    }
+    Ok(cleared > 0)
+}
+
+fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<bool, StoreError> {
     let raised = db
         .prepare_cached(
             "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message) VALUES (?, ?, ?, ?, ?)
@@ -52,17 +76,36 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
     if raised > 0 {
         changes::append(db, entry, &What::AlertRaised { rule, severity: rule.severity() })?;
     }
-    Ok(())
+    Ok(raised > 0)
 }
 
 /// What stands for a transaction and for its profile as a whole.
 pub(super) fn standing_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>, StoreError> {
     // Two lookups by index instead of one scan of all that stands.
-    let of_transaction = format!("{SELECT} AND transaction_row = ?1 ORDER BY id");
     let of_profile = format!("{SELECT} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
-    let mut alerts = collect(db, &of_transaction, [row.0])?;
+    let mut alerts = of_transaction(db, row)?;
     alerts.extend(collect(db, &of_profile, [profile])?);
     Ok(alerts)
+}
+
+/// What stands for one transaction, the oldest first.
+pub(super) fn of_transaction(db: &Connection, row: RowId) -> Result<Vec<Alert>, StoreError> {
+    collect(db, &format!("{SELECT} AND transaction_row = ? ORDER BY id"), [row.0])
+}
+
+/// What stands for profiles as a whole, the oldest first.
+pub(super) fn of_profiles(db: &Connection) -> Result<Vec<Alert>, StoreError> {
+    collect(db, &format!("{SELECT} AND transaction_row IS NULL ORDER BY id"), [])
+}
+
+/// How many alerts stand by rule.
+pub(super) fn counts(db: &Connection) -> Result<Vec<(Rule, u64)>, StoreError> {
+    let mut statement =
+        db.prepare_cached("SELECT rule, count(*) FROM alerts WHERE cleared_at IS NULL GROUP BY rule")?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    let named =
+        |row: rusqlite::Result<(String, u64)>| row.map(|(rule, count)| Rule::named(&rule).map(|rule| (rule, count)));
+    Ok(rows.filter_map(|row| named(row).transpose()).collect::<Result<_, _>>()?)
 }
 
 /// Everything that stands, the oldest first.
@@ -89,5 +132,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
         raised_at: columns::moment_from(row.get(4)?),
         clean: row.get(5)?,
         message: row.get(6)?,
+        acknowledged: row
+            .get::<_, Option<i64>>(7)?
+            .map(columns::moment_from)
+            .map(|at| Ok::<_, rusqlite::Error>(Acknowledgement { at, note: row.get(8)? }))
+            .transpose()?,
     }))
 }

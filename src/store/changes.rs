@@ -4,15 +4,24 @@
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
+use serde_json::{Map, Value};
 
 use super::{columns, error::StoreError};
 use crate::domain::{
     change::{Change, What},
     ids::RowId,
+    transaction::Transaction,
 };
 
 /// How many entries without news are kept before the older half goes.
 const POLLED_KEPT: i64 = 20_000;
+
+/// Where the JSON of an event has its name; the table has a column for it.
+const EVENT: &str = "event";
+
+const SELECT: &str = "SELECT seq, at,
+    ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation
+    FROM changes";
 
 /// What a reader that knows the feed up to some number gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,23 +38,49 @@ pub(super) struct Entry<'a> {
     pub(super) at: DateTime<Utc>,
     pub(super) profile: &'a str,
     pub(super) transaction: Option<RowId>,
+    /// The answer that showed it.
+    pub(super) observation: Option<i64>,
+}
+
+impl<'a> Entry<'a> {
+    /// Something that happened to a transaction, other than by an answer.
+    pub(super) fn of(transaction: &'a Transaction, at: DateTime<Utc>) -> Self {
+        Self { at, profile: &transaction.profile, transaction: Some(transaction.id), observation: None }
+    }
+
+    /// Something that concerns a whole profile.
+    pub(super) fn of_profile(profile: &'a str, at: DateTime<Utc>) -> Self {
+        Self { at, profile, transaction: None, observation: None }
+    }
 }
 
 pub(super) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
-    let json = serde_json::to_string(what).map_err(|error| columns::unreadable(0, error))?;
-    db.prepare_cached("INSERT INTO changes (at, profile, transaction_row, event, what) VALUES (?, ?, ?, ?, ?)")?
-        .execute(params![
-            columns::moment(entry.at),
-            entry.profile,
-            entry.transaction.map(|row| row.0),
-            what.name(),
-            json
-        ])?;
+    let profile = entry.profile;
+    db.prepare_cached(
+        "INSERT INTO changes (at, profile, transaction_row, event, what, observation) VALUES (?, ?, ?, ?, ?, ?)",
+    )?
+    .execute(params![
+        columns::moment(entry.at),
+        entry.transaction.is_none().then_some(profile),
+        entry.transaction.map(|row| row.0),
+        what.name(),
+        details(what)?,
+        entry.observation
+    ])?;
     let seq = db.last_insert_rowid();
     if seq % POLLED_KEPT == 0 {
         prune(db, seq - POLLED_KEPT)?;
     }
     Ok(())
+}
+
+/// What an event says beyond its name.
+fn details(what: &What) -> Result<Option<String>, StoreError> {
+    let unreadable = |error| columns::unreadable(0, error);
+    let Value::Object(mut fields) = serde_json::to_value(what).map_err(unreadable)? else { return Ok(None) };
+    fields.remove(EVENT);
+    let written = (!fields.is_empty()).then(|| serde_json::to_string(&fields)).transpose();
+    Ok(written.map_err(unreadable)?)
 }
 
 fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
@@ -64,30 +99,29 @@ pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, Sto
     if seq < floor {
         return Ok(Feed::Behind(last(db)?));
     }
-    let mut statement = db.prepare_cached(
-        "SELECT seq, at, profile, transaction_row, what FROM changes WHERE seq > ? ORDER BY seq LIMIT ?",
-    )?;
+    let mut statement = db.prepare_cached(&format!("{SELECT} WHERE seq > ? ORDER BY seq LIMIT ?"))?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
     Ok(Feed::Changes(rows.collect::<Result<_, _>>()?))
 }
 
 /// What brought news of one transaction, the oldest first.
 pub(super) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT seq, at, profile, transaction_row, what FROM changes
-         WHERE transaction_row = ? AND event <> 'polled' ORDER BY seq",
-    )?;
+    let sql = format!("{SELECT} WHERE transaction_row = ? AND event <> 'polled' ORDER BY seq");
+    let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map([transaction.0], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Change> {
-    let what: String = row.get(4)?;
+    let fields = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose();
+    let mut fields: Map<String, Value> = fields.map_err(|error| columns::unreadable(5, error))?.unwrap_or_default();
+    fields.insert(EVENT.to_owned(), Value::String(row.get(4)?));
     Ok(Change {
         seq: row.get(0)?,
         at: columns::moment_from(row.get(1)?),
         profile: row.get(2)?,
         transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
-        what: serde_json::from_str(&what).map_err(|error| columns::unreadable(4, error))?,
+        what: serde_json::from_value(Value::Object(fields)).map_err(|error| columns::unreadable(5, error))?,
+        observation: row.get(6)?,
     })
 }

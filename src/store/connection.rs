@@ -6,7 +6,7 @@ use std::{io, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::{error::StoreError, migrate};
+use super::{error::StoreError, functions, migrate};
 use crate::private;
 
 /// `hopt` in ASCII: what `PRAGMA application_id` says of a hoptop store.
@@ -50,7 +50,7 @@ fn guard(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_prepared_statement_cache_capacity(64);
-    Ok(())
+    functions::teach(connection)
 }
 
 /// Refuses a database that isn't ours, before anything in it is touched; marks a new one as ours.

@@ -46,6 +46,9 @@ pub enum StoreError {
     /// The commit failed, so that nothing of the batch was kept.
     #[error("the store couldn't keep what it was given: {0}")]
     Commit(String),
+    /// A compressed text can't be read.
+    #[error("a text in the store can't be unpacked: {0}")]
+    Unpack(String),
     /// The writer or the watcher isn't there any more.
     #[error("the store's thread has ended")]
     Closed,

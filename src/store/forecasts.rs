@@ -108,7 +108,7 @@ pub(super) fn past(db: &Connection, profile: &str, route: &RouteKey) -> Result<P
 /// Every route of a profile.
 pub(super) fn routes(db: &Connection, profile: &str) -> Result<Vec<RouteStats>, StoreError> {
     let mut statement = db.prepare_cached(
-        "SELECT from_chain, to_chain, ifnull(json_extract(record, '$.is_gmp'), 0) AS gmp, ifnull(status, ''), count(*)
+        "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*)
          FROM transactions WHERE profile = ? GROUP BY 1, 2, 3, 4",
     )?;
     let mut rows = statement.query([profile])?;

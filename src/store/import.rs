@@ -13,6 +13,7 @@ use super::{
 };
 use crate::domain::{
     change::What,
+    deadline::Deadline,
     ids::RowId,
     transaction::{NewTransaction, Told, Tracking, Transaction},
 };
@@ -69,12 +70,11 @@ fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transacti
 fn add(db: &Connection, profile: &str, new: &NewTransaction, at: DateTime<Utc>) -> Result<RowId, StoreError> {
     let told = &new.told;
     db.prepare_cached(
-        "INSERT INTO transactions (profile, transaction_key, transaction_id, from_chain, to_chain, quote_id, request_id,
-         estimate, submitted_at, from_address, ticket, first_seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate,
+         submitted_at, from_address, ticket, first_seen_at, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         profile,
-        told.transaction_id.key(),
         told.transaction_id.as_str(),
         told.from_chain.as_str(),
         told.to_chain.as_str(),
@@ -85,10 +85,12 @@ fn add(db: &Connection, profile: &str, new: &NewTransaction, at: DateTime<Utc>) 
         told.from_address,
         told.ticket,
         columns::moment(at),
+        columns::moment(Deadline::new(told.submitted_at, at, told.estimate).at),
     ])?;
     let row = RowId(db.last_insert_rowid());
     add_words(db, row, new, at)?;
-    changes::append(db, &Entry { at, profile, transaction: Some(row) }, &What::Imported)?;
+    let entry = Entry { at, profile, transaction: Some(row), observation: None };
+    changes::append(db, &entry, &What::Imported)?;
     Ok(row)
 }
 
@@ -129,7 +131,7 @@ fn update(
     write_told(db, before.id, &merged, resumed)?;
     add_words(db, before.id, &NewTransaction { told: merged, labels, note }, at)?;
     let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
-    let entry = Entry { at, profile: &before.profile, transaction: Some(before.id) };
+    let entry = Entry::of(before, at);
     changes::append(db, &entry, &What::Edited { fields: fields.clone() })?;
     Ok(fields)
 }
@@ -185,5 +187,5 @@ fn write_told(db: &Connection, row: RowId, told: &Told, resumed: bool) -> Result
         db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
             .execute([row.0])?;
     }
-    Ok(())
+    transactions::refresh(db, row)
 }

@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0001_first.sql"),
     include_str!("../../assets/migrations/0002_routes.sql"),
     include_str!("../../assets/migrations/0003_forecasts.sql"),
+    include_str!("../../assets/migrations/0004_history.sql"),
 ];
 
 /// The schema that this hoptop knows.
@@ -20,15 +21,22 @@ pub(super) const LATEST: i64 = MIGRATIONS.len() as i64;
 /// Brings the store to [`LATEST`]. Killed at any step it is at the schema before or after that step.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let fault = |source| StoreError::Open { path: path.to_owned(), source };
-    loop {
-        // The version is read under the lock: another process may be migrating too.
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
-        let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fault)?;
-        let Some(step) = usize::try_from(version).ok().and_then(|step| MIGRATIONS.get(step)) else {
-            return Ok(());
-        };
-        transaction.execute_batch(step).map_err(fault)?;
-        transaction.pragma_update(None, "user_version", version + 1).map_err(fault)?;
-        transaction.commit().map_err(fault)?;
-    }
+    // A table that is made anew must not take along what refers to it.
+    connection.pragma_update(None, "foreign_keys", false).map_err(fault)?;
+    while step(connection).map_err(fault)? {}
+    connection.pragma_update(None, "foreign_keys", true).map_err(fault)
+}
+
+/// Takes one step, if there is one left.
+fn step(connection: &mut Connection) -> rusqlite::Result<bool> {
+    // The version is read under the lock: another process may be migrating too.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let Some(step) = usize::try_from(version).ok().and_then(|step| MIGRATIONS.get(step)) else {
+        return Ok(false);
+    };
+    transaction.execute_batch(step)?;
+    transaction.pragma_update(None, "user_version", version + 1)?;
+    transaction.commit()?;
+    Ok(true)
 }

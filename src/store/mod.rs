@@ -5,19 +5,25 @@
 
 mod alerts;
 mod attention;
+mod bodies;
 mod chains;
 mod changes;
 mod columns;
+mod condition;
 mod connection;
 mod error;
 mod follower;
 mod forecasts;
+mod functions;
 mod import;
+mod listing;
 mod migrate;
 mod observations;
+mod order;
 mod pollers;
 mod quotes;
 mod reader;
+mod records;
 mod transactions;
 mod watcher;
 mod writer;
@@ -36,6 +42,7 @@ pub use self::{
     follower::{Follower, Interest, News},
     forecasts::RouteStats,
     import::ImportReport,
+    listing::{Listed, Listing, Page, Place},
     observations::StoredObservation,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
@@ -123,7 +130,7 @@ impl Store {
     /// Keeps what concerns a whole profile.
     pub fn profile_event(&self, event: ProfileEvent) -> Receipt<()> {
         self.writer.submit(move |db| {
-            let entry = changes::Entry { at: event.at, profile: &event.profile, transaction: None };
+            let entry = changes::Entry::of_profile(&event.profile, event.at);
             if let Some(what) = &event.what {
                 changes::append(db, &entry, what)?;
             }

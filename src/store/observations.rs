@@ -1,18 +1,27 @@
-//! The observations' table: each answer that differs from the one before is kept, equal ones are counted.
+//! The observations' table: each answer that brought news is kept with its body, the others are counted with it.
+//!
+//! An entry is never rewritten but for its count; retention may drop its body, and says so.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{columns, error::StoreError};
+use super::{
+    bodies::{self, Packed},
+    columns,
+    error::StoreError,
+};
 use crate::domain::{
     ids::RowId,
     observation::{Observation, Outcome},
     span,
+    transaction::Transaction,
 };
 
 /// One kept answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredObservation {
+    /// The store's number.
+    pub id: i64,
     /// When it first came.
     pub first_at: DateTime<Utc>,
     /// When it last came.
@@ -25,8 +34,6 @@ pub struct StoredObservation {
     pub http_status: Option<u16>,
     /// The last one's latency.
     pub latency: std::time::Duration,
-    /// The body as it came, but for the integrator ID.
-    pub body: Option<String>,
 }
 
 impl StoredObservation {
@@ -41,38 +48,90 @@ impl StoredObservation {
     }
 }
 
-const COLUMNS: &str = "first_at, last_at, times, summary, http_status, latency, body";
+/// Where the body of the last answer stands.
+pub(super) enum LastBody<'a> {
+    /// The last entry of the history has it.
+    InHistory,
+    /// No entry has it.
+    Apart(&'a str),
+    /// None came: the last one is still the last.
+    Unchanged,
+}
 
-pub(super) fn keep(
+/// Keeps an answer: with an entry of its own if it brought news, else counted with the one before. With it the number of the
+/// entry. A failure is told apart by its words, since a page with an error is another one each time.
+pub(super) fn keep<'a>(
     db: &Connection,
-    transaction: RowId,
-    observation: &Observation,
+    transaction: &Transaction,
+    observation: &'a Observation,
     at: DateTime<Utc>,
-) -> Result<(), StoreError> {
+) -> Result<(i64, LastBody<'a>), StoreError> {
     let summary = summary(&observation.outcome);
+    let brought_news = transaction.learned.last_changed_at == Some(at);
     let last = db
         .prepare_cached(
-            "SELECT id, summary, http_status, body FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
+            "SELECT id, summary, http_status FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
         )?
-        .query_row([transaction.0], |row| {
-            let same = row.get_ref(1)?.as_str()? == summary
-                && row.get::<_, Option<u16>>(2)? == observation.http_status
-                && row.get_ref(3)?.as_str_or_null()? == observation.body.as_deref();
+        .query_row([transaction.id.0], |row| {
+            let same = row.get_ref(1)?.as_str()? == summary && row.get::<_, Option<u16>>(2)? == observation.http_status;
             Ok((row.get::<_, i64>(0)?, same))
         })
         .optional()?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
-    if let Some((id, true)) = last {
+    if let Some((id, true)) = last
+        && !brought_news
+    {
         db.prepare_cached("UPDATE observations SET last_at = ?, latency = ?, times = times + 1 WHERE id = ?")?
             .execute(params![moment, latency, id])?;
-        return Ok(());
+        let last = match observation.body.as_deref() {
+            None => LastBody::Unchanged,
+            Some(text) if body(db, id)?.as_deref() == Some(text) => LastBody::InHistory,
+            Some(text) => LastBody::Apart(text),
+        };
+        return Ok((id, last));
     }
+    let packed = observation.body.as_deref().map(|body| pack(db, transaction, body)).transpose()?;
+    let packed = packed.unwrap_or(Packed::NONE);
     db.prepare_cached(
-        "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency, body)
-         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
+         body, body_dictionary, body_base) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
-    .execute(params![transaction.0, moment, summary, observation.http_status, latency, observation.body])?;
-    Ok(())
+    .execute(params![
+        transaction.id.0,
+        moment,
+        summary,
+        observation.http_status,
+        latency,
+        packed,
+        packed.dictionary,
+        packed.base
+    ])?;
+    let last = if observation.body.is_some() { LastBody::InHistory } else { LastBody::Unchanged };
+    Ok((db.last_insert_rowid(), last))
+}
+
+/// Packs a body with the first one of its transaction that is long enough to be like it, or with what its route has in common.
+pub(super) fn pack(db: &Connection, transaction: &Transaction, text: &str) -> Result<Packed, StoreError> {
+    let first = db
+        .prepare_cached(
+            "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
+        )?
+        .query_row([transaction.id.0], |row| row.get::<_, i64>(0))
+        .optional()?;
+    match first.map(|id| Ok::<_, StoreError>((id, body(db, id)?))).transpose()? {
+        Some((id, Some(like))) => bodies::pack_like(text, (id, &like)),
+        _ => bodies::pack_first(db, &transaction.told, text),
+    }
+}
+
+/// The body of one entry.
+pub(super) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+    let packed = db
+        .prepare_cached("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?")?
+        .query_row([id], |row| Packed::read(row, 0))
+        .optional()?;
+    // What another body was packed with was packed with a dictionary itself.
+    packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
 }
 
 fn summary(outcome: &Outcome) -> String {
@@ -84,38 +143,40 @@ fn summary(outcome: &Outcome) -> String {
     }
 }
 
-/// The kept answers of one transaction, the oldest first, without their bodies.
+const SELECT: &str = "SELECT id, first_at, last_at, times, summary, http_status, latency FROM observations";
+
+/// The entries of one transaction, the oldest first.
 pub(super) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<StoredObservation>, StoreError> {
-    let sql = "SELECT first_at, last_at, times, summary, http_status, latency, NULL
-               FROM observations WHERE transaction_row = ? ORDER BY id";
-    let mut statement = db.prepare_cached(sql)?;
+    let mut statement = db.prepare_cached(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"))?;
     let rows = statement.query_map([transaction.0], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The last answer, without its body.
+/// The last entry.
 pub(super) fn last(db: &Connection, transaction: RowId) -> Result<Option<StoredObservation>, StoreError> {
-    let sql = "SELECT first_at, last_at, times, summary, http_status, latency, NULL
-               FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1";
-    Ok(db.prepare_cached(sql)?.query_row([transaction.0], read).optional()?)
+    let mut statement = db.prepare_cached(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id DESC LIMIT 1"))?;
+    Ok(statement.query_row([transaction.0], read).optional()?)
 }
 
-/// The last answer that had a body.
-pub(super) fn last_with_body(db: &Connection, transaction: RowId) -> Result<Option<StoredObservation>, StoreError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1"
-    );
-    Ok(db.prepare_cached(&sql)?.query_row([transaction.0], read).optional()?)
+/// The last body that came.
+pub(super) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+    let id = db
+        .prepare_cached(
+            "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
+        )?
+        .query_row([transaction.0], |row| row.get::<_, i64>(0))
+        .optional()?;
+    id.map_or(Ok(None), |id| body(db, id))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
     Ok(StoredObservation {
-        first_at: columns::moment_from(row.get(0)?),
-        last_at: columns::moment_from(row.get(1)?),
-        times: row.get(2)?,
-        summary: row.get(3)?,
-        http_status: row.get(4)?,
-        latency: columns::span_from(row.get(5)?),
-        body: row.get(6)?,
+        id: row.get(0)?,
+        first_at: columns::moment_from(row.get(1)?),
+        last_at: columns::moment_from(row.get(2)?),
+        times: row.get(3)?,
+        summary: row.get(4)?,
+        http_status: row.get(5)?,
+        latency: columns::span_from(row.get(6)?),
     })
 }

@@ -84,7 +84,7 @@ pub(super) fn ask(db: &Connection, wish: &QuoteWish) -> Result<Asked, StoreError
     db.prepare_cached("INSERT INTO quotes (profile, request, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
         .execute(params![profile, written, columns::moment(*at), columns::moment(*until)])?;
     let id = db.last_insert_rowid();
-    changes::append(db, &Entry { at: *at, profile, transaction: None }, &What::QuoteAsked { id })?;
+    changes::append(db, &Entry::of_profile(profile, *at), &What::QuoteAsked { id })?;
     Ok(Asked::Pending(id))
 }
 
@@ -180,7 +180,7 @@ pub(super) fn answer(
             message
         ])?;
     }
-    changes::append(db, &Entry { at, profile: &profile, transaction: None }, &What::QuoteAnswered { id })
+    changes::append(db, &Entry::of_profile(&profile, at), &What::QuoteAnswered { id })
 }
 
 /// What somebody waits for at `at` and nobody has taken on, the oldest first.

@@ -13,16 +13,19 @@ use super::{
     connection,
     error::StoreError,
     forecasts::{self, RouteStats},
+    listing::Listing,
     observations::{self, StoredObservation},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
-    transactions,
+    records, transactions,
 };
 use crate::domain::{
-    alert::Alert,
+    alert::{Alert, Rule},
     chain_config::ChainConfig,
     change::Change,
+    difference::{Difference, differences},
     experience::{Experience, Past, RouteKey},
+    filter::Filter,
     ids::{ChainId, RowId, TxHash},
     text,
     transaction::Transaction,
@@ -49,8 +52,9 @@ pub enum Lookup {
 pub enum HistoryLine {
     /// Something changed.
     Change(Change),
-    /// An answer, or several equal ones in a row.
-    Observation(StoredObservation),
+    /// An answer, or several in a row of which only the first brought news; with what its body has otherwise than the one
+    /// before.
+    Observation(StoredObservation, Vec<Difference>),
 }
 
 impl HistoryLine {
@@ -58,7 +62,7 @@ impl HistoryLine {
     pub fn at(&self) -> DateTime<Utc> {
         match self {
             Self::Change(change) => change.at,
-            Self::Observation(observation) => observation.first_at,
+            Self::Observation(observation, _) => observation.first_at,
         }
     }
 }
@@ -80,6 +84,26 @@ impl Reader {
     /// One transaction.
     pub fn transaction(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
         transactions::by_row(&self.connection, row)
+    }
+
+    /// What stands for one transaction, the oldest first.
+    pub fn alerts_of(&self, row: RowId) -> Result<Vec<Alert>, StoreError> {
+        alerts::of_transaction(&self.connection, row)
+    }
+
+    /// What stands for profiles as a whole, the oldest first.
+    pub fn profile_alerts(&self) -> Result<Vec<Alert>, StoreError> {
+        alerts::of_profiles(&self.connection)
+    }
+
+    /// How many alerts stand, by rule.
+    pub fn alert_counts(&self) -> Result<Vec<(Rule, u64)>, StoreError> {
+        alerts::counts(&self.connection)
+    }
+
+    /// What passes a filter at a moment, in its order.
+    pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> Listing<'_> {
+        Listing::new(&self.connection, filter, now)
     }
 
     /// Everything that stands as an alert, the oldest first.
@@ -137,23 +161,37 @@ impl Reader {
         quotes::pending(&self.connection, profile, at)
     }
 
-    /// What happened to a transaction, the oldest first; bodies are left out.
+    /// What happened to a transaction, the oldest first. Of the bodies only what differs is told; [`body`](Self::body) has them.
     pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>, StoreError> {
-        let changes = changes::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Change);
-        let answers = observations::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Observation);
-        let mut lines: Vec<_> = answers.chain(changes).collect();
+        let mut lines = Vec::new();
+        let mut before: Option<String> = None;
+        for answer in observations::of_transaction(&self.connection, row)? {
+            let body = observations::body(&self.connection, answer.id)?;
+            let differs = before.as_deref().zip(body.as_deref()).map(|(before, body)| differences(before, body));
+            lines.push(HistoryLine::Observation(answer, differs.unwrap_or_default()));
+            before = body.or(before);
+        }
+        lines.extend(changes::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Change));
         lines.sort_by_key(HistoryLine::at);
         Ok(lines)
     }
 
-    /// The last answer about a transaction, without its body.
+    /// The last entry of a transaction's answers.
     pub fn last_answer(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
         observations::last(&self.connection, row)
     }
 
-    /// The last answer about a transaction that had a body.
-    pub fn last_body(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
-        observations::last_with_body(&self.connection, row)
+    /// The last body that came about a transaction, as it came.
+    pub fn last_body(&self, row: RowId) -> Result<Option<String>, StoreError> {
+        match records::last_body(&self.connection, row)? {
+            Some(body) => Ok(Some(body)),
+            None => observations::last_body(&self.connection, row),
+        }
+    }
+
+    /// The body of one answer, as it came, by the store's number.
+    pub fn body(&self, observation: i64) -> Result<Option<String>, StoreError> {
+        observations::body(&self.connection, observation)
     }
 
     /// Finds `TX` of the command line: a hash, any unique part of six or more characters of it, or a URL with one in it.
@@ -182,7 +220,7 @@ impl Reader {
         let sql = format!("{} WHERE {condition} ORDER BY id LIMIT 10", transactions::SELECT);
         let mut statement = self.connection.prepare_cached(&sql)?;
         let rows = statement.query_map([text], transactions::read)?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        rows.map(|row| transactions::whole(&self.connection, row?)).collect()
     }
 }
 

@@ -8,6 +8,7 @@ use super::*;
 use crate::domain::{
     alert::{Rule, Subject},
     chain_config::ChainConfig,
+    difference::Difference,
     experience::{Experience, RouteKey},
     fixtures,
     ids::ChainId,
@@ -90,21 +91,71 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
     assert_eq!(kept.told.transaction_id, first.told.transaction_id);
 }
 
+/// An answer with this status and a body that says so, with a running clock in it.
+fn body(status: RouterStatus, clock: u32) -> Observation {
+    let chain = r#"{"chainId":"42161","chainName":"Arbitrum","nativeCurrency":{"name":"Ether","decimals":18}}"#;
+    let text = format!(
+        r#"{{"id":"0x{:064x}","routerTransactionStatus":"{status}","fromChain":{{"chainData":{chain}}},"timeSpent":{{"total":{clock}}}}}"#,
+        1
+    );
+    Observation { body: Some(text), ..fixtures::says(status) }
+}
+
 #[test]
-fn equal_answers_are_counted_and_different_ones_kept() {
+fn what_is_no_news_is_counted_and_the_last_body_is_kept_as_it_came() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let body = |text: &str| Observation { body: Some(text.into()), ..fixtures::says(RouterStatus::Ongoing) };
-    for (second, text) in [(5, "a"), (10, "a"), (15, "b")] {
-        observe(&store, row, body(text), second);
+    for (second, clock) in [(5, 1), (10, 1), (15, 2), (20, 3)] {
+        observe(&store, row, body(RouterStatus::Ongoing, clock), second);
     }
-    observe(&store, row, fixtures::fails(Failure::Transport("refused".into())), 20);
+    observe(&store, row, fixtures::fails(Failure::Transport("refused".into())), 25);
+    observe(&store, row, body(RouterStatus::Success, 9), 30);
     let reader = store.reader().unwrap();
     let kept = observations::of_transaction(&Connection::open(store.path()).unwrap(), row).unwrap();
     let counted: Vec<_> = kept.iter().map(|kept| (kept.summary.as_str(), kept.times)).collect();
-    assert_eq!(counted, [("ongoing", 2), ("ongoing", 1), ("refused", 1)]);
-    assert_eq!(reader.last_body(row).unwrap().unwrap().body.as_deref(), Some("b"));
-    assert_eq!(reader.transaction(row).unwrap().unwrap().learned.polls, 4);
+    assert_eq!(counted, [("ongoing", 4), ("refused", 1), ("success", 1)]);
+    assert_eq!(reader.body(kept[0].id).unwrap(), body(RouterStatus::Ongoing, 1).body);
+    assert_eq!(reader.last_body(row).unwrap(), body(RouterStatus::Success, 9).body);
+    assert_eq!(reader.transaction(row).unwrap().unwrap().learned.polls, 6);
+}
+
+#[test]
+fn a_body_without_news_is_the_last_one_until_another_comes() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
+    observe(&store, row, body(RouterStatus::Ongoing, 2), 10);
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.last_body(row).unwrap(), body(RouterStatus::Ongoing, 2).body);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 15);
+    assert_eq!(reader.last_body(row).unwrap(), body(RouterStatus::Ongoing, 1).body);
+}
+
+#[test]
+fn the_history_says_what_changed_when_and_which_answer_showed_it() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
+    observe(&store, row, body(RouterStatus::Success, 7), 9);
+    let reader = store.reader().unwrap();
+    let told = reader.history(row).unwrap().into_iter().map(|line| match line {
+        HistoryLine::Change(change) => format!("{:?} {}", change.observation, change.what.name()),
+        HistoryLine::Observation(answer, differs) => {
+            let differs: Vec<_> = differs.iter().map(Difference::sentence).collect();
+            format!("{} {} {differs:?}", answer.id, answer.summary)
+        }
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "None imported",
+            "1 ongoing []",
+            "Some(1) status_changed",
+            r#"2 success ["routerTransactionStatus: \"ongoing\" > \"success\"", "timeSpent.total: 1 > 7"]"#,
+            "Some(2) status_changed",
+            "Some(2) settled",
+        ]
+    );
 }
 
 #[test]

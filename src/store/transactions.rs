@@ -8,14 +8,14 @@ use super::{
     changes::{self, Entry},
     columns,
     error::StoreError,
-    forecasts, observations,
+    forecasts, observations, records,
 };
 use crate::domain::{
     alert::{Alert, AlertStep},
     change::What,
     experience,
     ids::{ChainId, RowId, TxHash},
-    record::StatusRecord,
+    record::{ChainSide, StatusRecord},
     status::RouterStatus,
     transaction::{ChainNames, Learned, Told, Tracking, Transaction},
 };
@@ -23,36 +23,43 @@ use crate::domain::{
 /// Decides what an answer means for the alerts: the transaction after it, what stands for it and for its profile, when.
 pub type Judge = fn(&Transaction, &[Alert], DateTime<Utc>) -> Vec<AlertStep>;
 
-/// Columns in the order in which [`read`] takes them.
+/// Columns in the order in which [`read`] takes them. Of the record only what lists show.
 pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain, to_chain, quote_id, request_id,
     estimate, submitted_at, from_address, ticket, first_seen_at, untracked, parked_reason, status, status_since,
-    record, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict,
+    gmp, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict,
     (SELECT json_group_array(label ORDER BY label) FROM labels WHERE transaction_row = transactions.id),
-    (SELECT json_group_array(text ORDER BY id) FROM notes WHERE transaction_row = transactions.id),
+    (SELECT json_group_array(text ORDER BY id) FROM notes
+     WHERE transaction_row = transactions.id AND taken_back_at IS NULL),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = from_chain),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = to_chain),
     poll_requested_at,
     (SELECT evidence FROM forecasts WHERE forecasts.profile = transactions.profile
-     AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND gmp = 0)
+     AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND forecasts.gmp = 0),
+    from_name, to_name
     FROM transactions";
+
+/// Where a transaction that doesn't wait stands in the order of deadlines.
+pub(super) const NEVER_DUE: i64 = i64::MAX;
 
 pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), StoreError> {
     let Some(mut transaction) = by_row(db, seen.transaction)? else {
         // Deleted while the request was under way.
         return Ok(());
     };
-    let before = transaction.learned.clone();
+    let before = transaction.clone();
     let changes = transaction.apply(&seen.observation, seen.at);
-    observations::keep(db, transaction.id, &seen.observation, seen.at)?;
-    write_learned(db, &transaction)?;
+    let (observation, last_body) = observations::keep(db, &transaction, &seen.observation, seen.at)?;
+    records::write(db, &transaction, before.learned.record.as_ref(), last_body)?;
+    write_learned(db, &before, &transaction)?;
     let profile = transaction.profile.clone();
     for chain in &seen.observation.chains {
         chains::learn(db, &profile, chain, seen.at)?;
     }
-    for lesson in experience::lessons(&before, &transaction, seen.at) {
+    for lesson in experience::lessons(&before.learned, &transaction, seen.at) {
         forecasts::learn(db, &profile, &lesson, seen.at)?;
     }
-    let entry = Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id) };
+    let entry =
+        Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
     for what in &changes {
         changes::append(db, &entry, what)?;
     }
@@ -63,7 +70,7 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
 pub(super) fn request_poll(db: &Connection, transactions: &[RowId], at: DateTime<Utc>) -> Result<(), StoreError> {
     for row in transactions {
         if let Some(transaction) = by_row(db, *row)? {
-            let entry = Entry { at, profile: &transaction.profile, transaction: Some(*row) };
+            let entry = Entry::of(&transaction, at);
             changes::append(db, &entry, &What::PollRequested)?;
             db.prepare_cached("UPDATE transactions SET poll_requested_at = ? WHERE id = ?")?
                 .execute(params![columns::moment(at), row.0])?;
@@ -72,45 +79,101 @@ pub(super) fn request_poll(db: &Connection, transactions: &[RowId], at: DateTime
     Ok(())
 }
 
+/// One transaction, whole.
 pub(super) fn by_row(db: &Connection, row: RowId) -> Result<Option<Transaction>, StoreError> {
+    outline(db, row)?.map(|outline| whole(db, outline)).transpose()
+}
+
+/// One transaction, with what lists show of its record.
+pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>, StoreError> {
     let sql = format!("{SELECT} WHERE id = ?");
     Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
 }
 
+/// Everything that is tracked, whole, in the order in which it came.
 pub(super) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreError> {
     let mut statement = db.prepare_cached(&format!("{SELECT} ORDER BY id"))?;
     let rows = statement.query_map([], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    rows.map(|row| whole(db, row?)).collect()
 }
 
-fn write_learned(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+/// With its record instead of what lists show of it.
+pub(super) fn whole(db: &Connection, mut outline: Transaction) -> Result<Transaction, StoreError> {
+    outline.learned.record = records::record(db, outline.id)?;
+    Ok(outline)
+}
+
+/// Writes what an answer changed. What most answers leave alone stands in indexes, and is written only when it changes.
+fn write_learned(db: &Connection, before: &Transaction, transaction: &Transaction) -> Result<(), StoreError> {
     let learned = &transaction.learned;
-    let record = learned.record.as_ref().map(serde_json::to_string).transpose();
-    let (untracked, parked) = tracking_columns(&transaction.tracking);
     db.prepare_cached(
-        "UPDATE transactions SET untracked = ?, parked_reason = ?, status = ?, status_since = ?, record = ?, message = ?,
-         last_checked_at = ?, last_changed_at = ?, settled_at = ?, polls = ?, failures = ?, failing_since = ?,
-         last_error = ?, conflict = ?, poll_requested_at = ? WHERE id = ?",
+        "UPDATE transactions SET message = ?, last_checked_at = ?, polls = ?, failures = ?, failing_since = ?,
+         last_error = ?, conflict = ? WHERE id = ?",
     )?
     .execute(params![
-        untracked,
-        parked,
-        learned.status.as_ref().map(RouterStatus::raw),
-        learned.status_since.map(columns::moment),
-        record.map_err(|error| columns::unreadable(16, error))?,
         learned.message,
         learned.last_checked_at.map(columns::moment),
-        learned.last_changed_at.map(columns::moment),
-        learned.settled_at.map(columns::moment),
         learned.polls,
         learned.failures,
         learned.failing_since.map(columns::moment),
         learned.last_error,
         learned.conflict,
-        transaction.poll_requested_at.map(columns::moment),
+        transaction.id.0,
+    ])?;
+    let old = &before.learned;
+    if (&old.status, old.settled_at, old.last_changed_at)
+        != (&learned.status, learned.settled_at, learned.last_changed_at)
+    {
+        write_turn(db, transaction)?;
+    }
+    let tracked = |transaction: &Transaction| (transaction.tracking.clone(), transaction.poll_requested_at);
+    if tracked(before) != tracked(transaction) {
+        write_tracking(db, transaction)?;
+    }
+    Ok(())
+}
+
+/// Writes what news change.
+fn write_turn(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+    let learned = &transaction.learned;
+    let said = |side: Option<&ChainSide>, told: &ChainId| {
+        side.filter(|side| side.chain_id.as_ref() == Some(told)).and_then(|side| side.chain_name.clone())
+    };
+    let record = learned.record.as_ref();
+    db.prepare_cached(
+        "UPDATE transactions SET status = ?, status_since = ?, last_changed_at = ?, settled_at = ?, gmp = ?,
+         from_name = ?, to_name = ?, due = ? WHERE id = ?",
+    )?
+    .execute(params![
+        learned.status.as_ref().map(RouterStatus::raw),
+        learned.status_since.map(columns::moment),
+        learned.last_changed_at.map(columns::moment),
+        learned.settled_at.map(columns::moment),
+        record.and_then(|record| record.is_gmp),
+        said(record.map(|record| &record.from), &transaction.told.from_chain),
+        said(record.map(|record| &record.to), &transaction.told.to_chain),
+        due(transaction),
         transaction.id.0,
     ])?;
     Ok(())
+}
+
+/// Writes anew what follows from what we were told.
+pub(super) fn refresh(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    by_row(db, row)?.map_or(Ok(()), |transaction| write_turn(db, &transaction))
+}
+
+/// Writes whether it is polled.
+pub(super) fn write_tracking(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+    let (untracked, parked) = tracking_columns(&transaction.tracking);
+    db.prepare_cached("UPDATE transactions SET untracked = ?, parked_reason = ?, poll_requested_at = ? WHERE id = ?")?
+        .execute(params![untracked, parked, transaction.poll_requested_at.map(columns::moment), transaction.id.0])?;
+    Ok(())
+}
+
+/// Where a transaction stands in the order of deadlines.
+pub(super) fn due(transaction: &Transaction) -> i64 {
+    if transaction.is_waiting() { columns::moment(transaction.deadline().at) } else { NEVER_DUE }
 }
 
 fn tracking_columns(tracking: &Tracking) -> (bool, Option<&str>) {
@@ -157,12 +220,10 @@ fn read_told(row: &Row<'_>) -> rusqlite::Result<Told> {
 }
 
 fn read_learned(row: &Row<'_>) -> rusqlite::Result<Learned> {
-    let record: Option<String> = row.get(16)?;
-    let record = record.map(|json| serde_json::from_str::<StatusRecord>(&json)).transpose();
     Ok(Learned {
         status: row.get::<_, Option<String>>(14)?.map(RouterStatus::from),
         status_since: moment(row, 15)?,
-        record: record.map_err(|error| columns::unreadable(16, error))?,
+        record: outlined_record(row)?,
         message: row.get(17)?,
         last_checked_at: moment(row, 18)?,
         last_changed_at: moment(row, 19)?,
@@ -173,6 +234,20 @@ fn read_learned(row: &Row<'_>) -> rusqlite::Result<Learned> {
         last_error: row.get(24)?,
         conflict: row.get(25)?,
     })
+}
+
+/// What lists show of a record: whether the route carries a message, and what the chains are called.
+fn outlined_record(row: &Row<'_>) -> rusqlite::Result<Option<StatusRecord>> {
+    let Some(status) = row.get::<_, Option<String>>(14)? else { return Ok(None) };
+    let side = |told: usize, name: usize| {
+        Ok::<_, rusqlite::Error>(ChainSide {
+            chain_id: Some(ChainId::new(row.get::<_, String>(told)?)),
+            chain_name: row.get(name)?,
+            ..ChainSide::default()
+        })
+    };
+    let bare = StatusRecord::bare(RouterStatus::from(status));
+    Ok(Some(StatusRecord { is_gmp: row.get(16)?, from: side(3, 32)?, to: side(4, 33)?, ..bare }))
 }
 
 fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<DateTime<Utc>>> {

@@ -51,6 +51,7 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
         profile: "default".into(),
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
+        acknowledged: None,
         message: message.into(),
     }
 }

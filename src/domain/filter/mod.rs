@@ -5,7 +5,7 @@
 
 mod parse;
 mod sort;
-mod term;
+pub mod term;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 
 use super::{alert::Alert, transaction::Transaction};
 
-pub use sort::{SortBy, SortKey, compare};
+pub use sort::{SortBy, SortKey, compare, rank_of};
 
 /// What a filter looks at.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +61,17 @@ impl Filter {
     /// Whether every term holds at `now`.
     pub fn matches(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
         self.terms.iter().all(|term| term.holds(candidate, now))
+    }
+
+    /// What must hold, for who looks with other means than [`matches`](Self::matches).
+    pub fn terms(&self) -> &[term::Term] {
+        &self.terms
+    }
+
+    /// A filter that asks for what both ask for, in the order of this one.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
     }
 
     /// The order, for [`compare`]. Never empty.

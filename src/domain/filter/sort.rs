@@ -43,7 +43,7 @@ keys! {
     Route "route",
     /// The ticket. Those without one come last either way.
     Ticket "ticket",
-    /// The hash, without case.
+    /// The hash, as hashes are compared.
     Hash "hash",
     /// When it settled, the latest first. Those that haven't come last either way.
     Settled "settled",
@@ -76,10 +76,7 @@ impl SortKey {
             }
             SortBy::Route => turn(route(a).cmp(&route(b))),
             SortBy::Ticket => self.present_first(ticket(a), ticket(b)),
-            SortBy::Hash => {
-                let letters = |of: &Candidate| of.tx.told.transaction_id.as_str().to_ascii_lowercase();
-                turn(letters(a).cmp(&letters(b)))
-            }
+            SortBy::Hash => turn(a.tx.told.transaction_id.key().cmp(&b.tx.told.transaction_id.key())),
             SortBy::Settled => {
                 self.present_first(a.tx.learned.settled_at.map(Reverse), b.tx.learned.settled_at.map(Reverse))
             }
@@ -111,7 +108,12 @@ fn due(of: &Candidate) -> Option<DateTime<Utc>> {
 }
 
 fn rank(of: &Candidate) -> u8 {
-    match &of.tx.learned.status {
+    rank_of(of.tx.learned.status.as_ref())
+}
+
+/// Where a status stands in the order: what a person may have to act on first, the completed last.
+pub fn rank_of(status: Option<&RouterStatus>) -> u8 {
+    match status {
         Some(RouterStatus::PartialSuccess) => 0,
         Some(RouterStatus::NeedsGas) => 1,
         Some(RouterStatus::Unknown(_)) => 2,

@@ -20,48 +20,65 @@ use super::{
 
 /// A test, or its contrary.
 #[derive(Clone, Debug)]
-pub(super) struct Term {
-    pub(super) negated: bool,
-    pub(super) test: Test,
+pub struct Term {
+    /// Whether the contrary is asked.
+    pub negated: bool,
+    /// What is asked.
+    pub test: Test,
 }
 
 /// What can be asked of a transaction.
 #[derive(Clone, Debug)]
-pub(super) enum Test {
+pub enum Test {
     /// A bare word, in lower case.
     Word(String),
     /// Exact text.
     Exact(String),
     /// A regular expression.
     Pattern(Regex),
+    /// A state.
     Is(State),
     /// Any of these.
     Status(Vec<StatusTest>),
+    /// A chain at one end or the other.
     Chain(Side, ChainTest),
+    /// How a span compares.
     Span(Measure, Comparison, TimeDelta),
     /// In lower case, like the next two.
     Label(String),
+    /// A ticket.
     Ticket(String),
+    /// A profile.
     Profile(String),
 }
 
 /// `is:` and what it asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub enum State {
+    /// An alert stands.
     Attention,
+    /// Past its deadline, and so confirmed.
     Overdue,
+    /// Polling is owed.
     Unsettled,
+    /// No polling is owed.
     Settled,
+    /// Everything that stands is acknowledged.
     Acked,
+    /// Unsettled, and nobody stopped it.
     Active,
+    /// The service refused its parameters.
     Parked,
+    /// A person stopped it.
     Untracked,
 }
 
 /// One of the values of `status:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum StatusTest {
+pub enum StatusTest {
+    /// One of the six.
     Documented(RouterStatus),
+    /// Any other.
     Unknown,
     /// No answer yet.
     NoAnswer,
@@ -69,15 +86,18 @@ pub(super) enum StatusTest {
 
 /// Which ends of the route are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub enum Side {
+    /// Source or destination.
     Either,
+    /// The source.
     From,
+    /// The destination.
     To,
 }
 
 /// A chain by ID, or by a name without case.
 #[derive(Clone, Debug)]
-pub(super) struct ChainTest {
+pub struct ChainTest {
     id: ChainId,
     lower: String,
     table_id: Option<&'static ChainId>,
@@ -85,7 +105,7 @@ pub(super) struct ChainTest {
 
 /// What is measured in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub enum Measure {
     /// Since submission.
     Age,
     /// Until the deadline, of those that wait; negative once it has passed.
@@ -94,11 +114,16 @@ pub(super) enum Measure {
     Checked,
 }
 
+/// How two spans compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub enum Comparison {
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     More,
+    /// `>=`
     MoreOrEqual,
 }
 
@@ -143,8 +168,9 @@ impl State {
             Self::Overdue => tx.is_overdue(),
             Self::Unsettled => !tx.is_settled(),
             Self::Settled => tx.is_settled(),
-            // Alerts can't be acknowledged yet, so there is none that is.
-            Self::Acked => false,
+            Self::Acked => {
+                !candidate.alerts.is_empty() && candidate.alerts.iter().all(|alert| alert.acknowledged.is_some())
+            }
             Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
             Self::Parked => matches!(tx.tracking, Tracking::Parked(_)),
             Self::Untracked => tx.tracking == Tracking::Untracked,
@@ -167,6 +193,16 @@ impl ChainTest {
     pub(super) fn new(text: &str) -> Self {
         let table_id = chains::named(text).map(|chain| &chain.id);
         Self { id: ChainId::new(text), lower: text.to_lowercase(), table_id }
+    }
+
+    /// The IDs that it may mean: as it was written, and that of the shipped chain with this name.
+    pub fn ids(&self) -> impl Iterator<Item = &ChainId> {
+        std::iter::once(&self.id).chain(self.table_id)
+    }
+
+    /// The name, in lower case.
+    pub fn name(&self) -> &str {
+        &self.lower
     }
 
     fn holds(&self, id: &ChainId, name: String) -> bool {
@@ -205,7 +241,7 @@ fn any_text(tx: &Transaction, fits: impl Fn(&str) -> bool) -> bool {
 }
 
 /// Whether a text contains a word that is in lower case, without case. Nearly all text is ASCII and needs no copy.
-fn contains(text: &str, lower: &str) -> bool {
+pub fn contains(text: &str, lower: &str) -> bool {
     if text.is_ascii() && lower.is_ascii() {
         let (text, lower) = (text.as_bytes(), lower.as_bytes());
         return lower.is_empty() || text.windows(lower.len()).any(|window| window.eq_ignore_ascii_case(lower));
@@ -214,6 +250,6 @@ fn contains(text: &str, lower: &str) -> bool {
 }
 
 /// Whether a text is one that is in lower case, without case.
-fn same(text: &str, lower: &str) -> bool {
+pub fn same(text: &str, lower: &str) -> bool {
     if text.is_ascii() { text.eq_ignore_ascii_case(lower) } else { text.to_lowercase() == lower }
 }

@@ -27,6 +27,7 @@ fn alert(rule: Rule) -> Alert {
         raised_at: at(0),
         clean: 0,
         message: String::new(),
+        acknowledged: None,
     }
 }
 

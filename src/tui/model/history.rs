@@ -23,7 +23,7 @@ pub struct HistoryEntry {
 impl From<&HistoryLine> for HistoryEntry {
     fn from(line: &HistoryLine) -> Self {
         let text = match line {
-            HistoryLine::Observation(answer) => answer.sentence(),
+            HistoryLine::Observation(answer, _) => answer.sentence(),
             HistoryLine::Change(change) => change.what.sentence(),
         };
         Self { at: line.at(), text }
@@ -46,7 +46,7 @@ pub struct History {
 fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
     let mut last = None;
     let is_news = |line: &&HistoryLine| match line {
-        HistoryLine::Observation(answer) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
+        HistoryLine::Observation(answer, _) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
         HistoryLine::Change(_) => true,
     };
     lines.iter().filter(is_news).collect()
@@ -89,7 +89,14 @@ mod tests {
         let at = |seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
         let turn = |seconds, current: &str| {
             let what = What::StatusChanged { previous: None, current: current.to_owned() };
-            HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile: "p".into(), transaction: None, what })
+            HistoryLine::Change(Change {
+                seq: seconds,
+                at: at(seconds),
+                profile: "p".into(),
+                transaction: None,
+                what,
+                observation: None,
+            })
         };
         let lines = [turn(1, "not_found"), turn(10, "ongoing"), turn(70, "needs_gas")];
         let history = History::new(&lines, Past::default());

@@ -155,14 +155,23 @@ fn dashboard(size: (u16, u16)) -> Model {
 /// What the store keeps of the overdue one.
 fn history() -> History {
     let change = |at, what| {
-        HistoryLine::Change(Change { seq: 1, at, profile: "default".into(), transaction: Some(RowId(1)), what })
+        HistoryLine::Change(Change {
+            seq: 1,
+            at,
+            profile: "default".into(),
+            transaction: Some(RowId(1)),
+            what,
+            observation: None,
+        })
     };
     let answer = |first_at, last_at, times, summary: &str, http_status| {
         let latency = Duration::from_millis(212);
         let summary = summary.to_owned();
         let http_status = Some(http_status);
-        let body = None;
-        HistoryLine::Observation(StoredObservation { first_at, last_at, times, summary, http_status, latency, body })
+        HistoryLine::Observation(
+            StoredObservation { id: 1, first_at, last_at, times, summary, http_status, latency },
+            Vec::new(),
+        )
     };
     let severity = Severity::Critical;
     let lines = [

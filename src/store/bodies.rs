@@ -1,0 +1,198 @@
+//! Bodies and records as they stand on the disk: compressed, those of one route by what they have in common.
+//!
+//! What comes out is what went in, byte for byte. A dictionary must never hold what belongs to a single transaction, so that
+//! nothing of a deleted one stays.
+
+use std::io;
+
+use rusqlite::{
+    Connection, OptionalExtension, Row, ToSql, params,
+    types::{ToSqlOutput, Value, ValueRef},
+};
+
+use super::error::StoreError;
+use crate::domain::transaction::Told;
+
+/// A good trade between size and time for texts of a few kilobytes.
+const LEVEL: i32 = 9;
+/// Shorter texts gain nothing.
+const LEAST: usize = 96;
+/// The longest text: more than a client takes of any body.
+const LONGEST: usize = 8 << 20;
+/// A route has at most so many dictionaries, since each is kept for good.
+const DICTIONARIES: i64 = 8;
+/// A text that is packed to more than this part of its length shows that the service has changed its form.
+const POOR: usize = 4;
+
+/// A text as it stands in three columns: the value, the dictionary and the base that it was packed with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Packed {
+    value: Value,
+    pub(super) dictionary: Option<i64>,
+    pub(super) base: Option<i64>,
+}
+
+impl ToSql for Packed {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        self.value.to_sql()
+    }
+}
+
+impl Packed {
+    /// No text.
+    pub(super) const NONE: Self = Self { value: Value::Null, dictionary: None, base: None };
+
+    /// From three columns, the first at `column`.
+    pub(super) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
+        Ok(Self { value: row.get(column)?, dictionary: row.get(column + 1)?, base: row.get(column + 2)? })
+    }
+
+    fn plain(text: &str) -> Self {
+        Self { value: Value::Text(text.to_owned()), dictionary: None, base: None }
+    }
+
+    fn length(&self) -> usize {
+        match ValueRef::from(&self.value) {
+            ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// What the texts of one route have in common.
+pub(super) struct Dictionary {
+    id: i64,
+    content: Vec<u8>,
+}
+
+/// The newest dictionary of a route.
+pub(super) fn dictionary(db: &Connection, told: &Told) -> Result<Option<Dictionary>, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1",
+    )?;
+    let route = [told.from_chain.as_str(), told.to_chain.as_str()];
+    let read = |row: &Row<'_>| Ok(Dictionary { id: row.get(0)?, content: row.get(1)? });
+    Ok(statement.query_row(route, read).optional()?)
+}
+
+/// Packs the first text of a transaction: with its route's dictionary, or a new one where that one serves badly.
+pub(super) fn pack_first(db: &Connection, told: &Told, text: &str) -> Result<Packed, StoreError> {
+    let known = dictionary(db, told)?;
+    let packed = pack(text, known.as_ref())?;
+    if packed.length() <= text.len() / POOR || text.len() < 4 * LEAST {
+        return Ok(packed);
+    }
+    match make_dictionary(db, told, text)? {
+        Some(made) => pack(text, Some(&made)),
+        None => Ok(packed),
+    }
+}
+
+/// Packs a text with a dictionary, if there is one.
+pub(super) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<Packed, StoreError> {
+    let content = dictionary.map_or(&[][..], |dictionary| &dictionary.content);
+    let id = dictionary.map(|dictionary| dictionary.id);
+    Ok(compress(text, content)?.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: None }))
+}
+
+/// Packs a text with another one of the same transaction, which the store has under `base`.
+pub(super) fn pack_like(text: &str, (base, like): (i64, &str)) -> Result<Packed, StoreError> {
+    let packed = compress(text, like.as_bytes())?;
+    Ok(packed.map_or(Packed::plain(text), |value| Packed { value, dictionary: None, base: Some(base) }))
+}
+
+/// The text; `None` if there is none. `base` finds the text that it was packed with.
+pub(super) fn unpack(
+    db: &Connection,
+    packed: &Packed,
+    base: impl FnOnce(i64) -> Result<Option<String>, StoreError>,
+) -> Result<Option<String>, StoreError> {
+    let bytes = match &packed.value {
+        Value::Null => return Ok(None),
+        Value::Text(text) => return Ok(Some(text.clone())),
+        Value::Blob(bytes) => bytes,
+        Value::Integer(_) | Value::Real(_) => {
+            return Err(StoreError::Unpack("a number stands where a text belongs".into()));
+        }
+    };
+    let content = match (packed.dictionary, packed.base) {
+        (Some(id), _) => db
+            .prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?
+            .query_row([id], |row| row.get::<_, Vec<u8>>(0))?,
+        (None, Some(id)) => base(id)?.unwrap_or_default().into_bytes(),
+        (None, None) => Vec::new(),
+    };
+    Ok(Some(decompress(bytes, &content)?))
+}
+
+fn compress(text: &str, like: &[u8]) -> Result<Option<Value>, StoreError> {
+    if text.len() < LEAST || text.len() > LONGEST {
+        return Ok(None);
+    }
+    let unpacked = |error: io::Error| StoreError::Unpack(error.to_string());
+    let mut compressor = zstd::bulk::Compressor::with_dictionary(LEVEL, like).map_err(unpacked)?;
+    let bytes = compressor.compress(text.as_bytes()).map_err(unpacked)?;
+    Ok((bytes.len() < text.len()).then_some(Value::Blob(bytes)))
+}
+
+fn decompress(bytes: &[u8], like: &[u8]) -> Result<String, StoreError> {
+    let fault = |error: io::Error| StoreError::Unpack(error.to_string());
+    let mut decompressor = zstd::bulk::Decompressor::with_dictionary(like).map_err(fault)?;
+    // What it says of its length bounds what is set aside for it.
+    let length = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten();
+    let length = length.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= LONGEST);
+    let length = length.ok_or_else(|| StoreError::Unpack("its length isn't known".into()))?;
+    let bytes = decompressor.decompress(bytes, length).map_err(fault)?;
+    String::from_utf8(bytes).map_err(|error| StoreError::Unpack(error.to_string()))
+}
+
+/// Keeps what a text has in common with others of its route, unless the route has its share already.
+fn make_dictionary(db: &Connection, told: &Told, text: &str) -> Result<Option<Dictionary>, StoreError> {
+    let content = skeleton(text, told).into_bytes();
+    let made = db
+        .prepare_cached(
+            "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3
+             WHERE (SELECT count(*) FROM dictionaries WHERE from_chain = ?1 AND to_chain = ?2) < ?4",
+        )?
+        .execute(params![told.from_chain.as_str(), told.to_chain.as_str(), content, DICTIONARIES])?;
+    Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content }))
+}
+
+/// A text without what names a single transaction: what we were told of it, and whatever looks like a hash or an address.
+fn skeleton(text: &str, told: &Told) -> String {
+    /// Words of a language and names of fields are shorter, or have no digit.
+    const HASH: usize = 16;
+    let own = [Some(told.transaction_id.as_str()), Some(&told.quote_id), told.request_id.as_deref()];
+    let own = own.into_iter().chain([told.from_address.as_deref()]).flatten().filter(|word| !word.is_empty());
+    let text = own.fold(text.to_owned(), |text, word| text.replace(word, ""));
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(letter) = rest.chars().next() {
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let (run, after) = rest.split_at(end.max(letter.len_utf8()));
+        if run.len() < HASH || !run.contains(|letter: char| letter.is_ascii_digit()) {
+            kept.push_str(run);
+        }
+        rest = after;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures;
+
+    #[test]
+    fn a_skeleton_holds_nothing_of_a_single_transaction() {
+        let told = Told { request_id: Some("9c1e-77".into()), ..fixtures::told(7) };
+        let hash = told.transaction_id.as_str();
+        let text = format!(
+            r#"{{"id":"{hash}_30_100","requestId":"9c1e-77","quoteId":"quote-7","to":"0x1f0ac9d21f0ac9d2","chainName":"Arbitrum","routerTransactionStatus":"ongoing","ü":"é"}}"#
+        );
+        assert_eq!(
+            skeleton(&text, &told),
+            r#"{"id":"_30_100","requestId":"","quoteId":"","to":"","chainName":"Arbitrum","routerTransactionStatus":"ongoing","ü":"é"}"#
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Lists of any length, a page at a time: which rows pass a filter, in its order, from one row on.
+//!
+//! Each page is one query that begins at a row's place in the order (keyset), so that the millionth costs what the first does
+//! wherever an index has the order. It never holds a snapshot longer than a query takes.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
+
+use super::{
+    alerts,
+    condition::Condition,
+    error::StoreError,
+    order::{self, Stretch, Way},
+    transactions,
+};
+use crate::domain::{alert::Alert, filter::Filter, ids::RowId, transaction::Transaction};
+
+/// A row of a list, with what stands for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// The transaction; of its record only what lists show.
+    pub transaction: Transaction,
+    /// Its alerts, the oldest first.
+    pub alerts: Vec<Alert>,
+}
+
+/// Where a page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the beginning.
+    First,
+    /// At the end.
+    Last,
+    /// Around a row that may have left the list: at most so many before it, and with it so many from it on.
+    Around {
+        /// The row.
+        row: RowId,
+        /// Rows before it.
+        before: usize,
+    },
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// Its rows, in order.
+    pub rows: Vec<Listed>,
+    /// Whether there are rows before these.
+    pub more_before: bool,
+    /// Whether there are rows behind these.
+    pub more_behind: bool,
+}
+
+/// A list: what passes a filter at a moment, in its order.
+pub struct Listing<'a> {
+    db: &'a Connection,
+    condition: Condition,
+    stretches: Vec<Stretch>,
+}
+
+impl<'a> Listing<'a> {
+    pub(super) fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
+        let stretches = order::stretches(filter.sort(), now);
+        Self { db, condition: Condition::new(filter, now), stretches }
+    }
+
+    /// The page at a place, of at most `length` rows. Costs what it holds wherever an index has the order, and else n in what
+    /// passes.
+    pub fn page(&self, place: Place, length: usize) -> Result<Page, StoreError> {
+        // One snapshot, or a row that moves meanwhile would be there twice.
+        let snapshot = self.db.unchecked_transaction()?;
+        let page = match place {
+            Place::First => self.begin(length),
+            Place::Last => self.end(length),
+            Place::Around { row, before } => self.around(row, (before, length.saturating_sub(before))),
+        }?;
+        snapshot.finish()?;
+        Ok(page)
+    }
+
+    fn begin(&self, length: usize) -> Result<Page, StoreError> {
+        // One more says whether there are more.
+        let rows = self.rows(None, Way::Forwards, length + 1)?;
+        self.read((Vec::new(), 0), (rows, length))
+    }
+
+    fn end(&self, length: usize) -> Result<Page, StoreError> {
+        let rows = self.rows(None, Way::Backwards, length + 1)?;
+        self.read((rows, length), (Vec::new(), 0))
+    }
+
+    fn around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
+        let Some(standing) = self.standing(row)? else { return self.begin(before + behind) };
+        let itself = self.holds(row)?.then_some(row);
+        let others = self.rows(Some(&standing), Way::Forwards, behind + 1 - usize::from(itself.is_some()))?;
+        let rows_before = self.rows(Some(&standing), Way::Backwards, before + 1)?;
+        self.read((rows_before, before), (itself.into_iter().chain(others).collect(), behind))
+    }
+
+    /// The page of so many of the rows before a place, the nearest first, and so many of those from it on.
+    fn read(&self, before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Result<Page, StoreError> {
+        let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
+        let rows_before = before.0.iter().take(before.1).rev();
+        let rows = rows_before.chain(behind.0.iter().take(behind.1)).filter_map(|row| self.listed(*row).transpose());
+        Ok(Page { rows: rows.collect::<Result<_, _>>()?, more_before, more_behind })
+    }
+
+    /// The numbers of all rows, in order: 8 bytes each.
+    pub fn all(&self) -> Result<Vec<RowId>, StoreError> {
+        self.rows(None, Way::Forwards, usize::MAX)
+    }
+
+    /// How many rows there are. Costs n in what the filter's index leaves.
+    pub fn count(&self) -> Result<u64, StoreError> {
+        let sql = format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql);
+        let parameters = params_from_iter(&self.condition.parameters);
+        Ok(self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
+    }
+
+    /// How many rows there are before one; costs n in these.
+    pub fn count_before(&self, row: RowId) -> Result<u64, StoreError> {
+        let Some(standing) = self.standing(row)? else { return Ok(0) };
+        let mut count = 0;
+        for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
+            let mut condition = self.condition.clone().and(stretch.condition, &[]);
+            if index == standing.stretch {
+                let (sql, parameters) = stretch.behind(&standing.values, Way::Backwards);
+                condition = condition.and(&format!("({sql})"), &parameters);
+            }
+            let sql = format!("SELECT count(*) FROM transactions WHERE {}", condition.sql);
+            let parameters = params_from_iter(&condition.parameters);
+            count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
+        }
+        Ok(count)
+    }
+
+    /// The row that stands next to one, behind it or before it.
+    pub fn next(&self, row: RowId, forwards: bool) -> Result<Option<RowId>, StoreError> {
+        let way = if forwards { Way::Forwards } else { Way::Backwards };
+        let Some(standing) = self.standing(row)? else { return Ok(None) };
+        Ok(self.rows(Some(&standing), way, 1)?.first().copied())
+    }
+
+    fn rows(&self, from: Option<&Standing>, way: Way, most: usize) -> Result<Vec<RowId>, StoreError> {
+        let mut found = Vec::new();
+        let last = self.stretches.len().saturating_sub(1);
+        for step in 0..self.stretches.len() {
+            let index = if way == Way::Forwards { step } else { last - step };
+            let Some(stretch) = self.stretches.get(index) else { continue };
+            let place = from.filter(|standing| standing.stretch == index);
+            let passed = from.is_some_and(|standing| match way {
+                Way::Forwards => index < standing.stretch,
+                Way::Backwards => index > standing.stretch,
+            });
+            if !passed && found.len() < most {
+                found.extend(self.read_rows(self.query(stretch, place, way), most - found.len())?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn read_rows(&self, (sql, mut parameters): (String, Vec<Value>), most: usize) -> Result<Vec<RowId>, StoreError> {
+        parameters.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The query for the rows of a stretch; the last parameter is how many.
+    fn query(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> (String, Vec<Value>) {
+        let mut condition = self.condition.clone().and(stretch.condition, &[]);
+        if let Some(standing) = from {
+            let (sql, parameters) = stretch.behind(&standing.values, way);
+            condition = condition.and(&format!("({sql})"), &parameters);
+        }
+        let Condition { sql, parameters } = condition;
+        (format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", stretch.order(way)), parameters)
+    }
+
+    /// Where a row stands, whether it passes or not; nothing of one that isn't there.
+    fn standing(&self, row: RowId) -> Result<Option<Standing>, StoreError> {
+        for (index, stretch) in self.stretches.iter().enumerate() {
+            let sql = format!("SELECT {} FROM transactions WHERE id = ? AND {}", stretch.place(), stretch.condition);
+            let mut statement = self.db.prepare_cached(&sql)?;
+            let columns = statement.column_count();
+            let read = |row: &Row<'_>| (0..columns).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>();
+            if let Some(values) = statement.query_row([row.0], read).optional()? {
+                return Ok(Some(Standing { stretch: index, values }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn holds(&self, row: RowId) -> Result<bool, StoreError> {
+        let condition = self.condition.clone().and("id = ?", &[Value::Integer(row.0)]);
+        let sql = format!("SELECT 1 FROM transactions WHERE {}", condition.sql);
+        Ok(self.db.prepare_cached(&sql)?.exists(params_from_iter(&condition.parameters))?)
+    }
+
+    fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
+        let Some(transaction) = transactions::outline(self.db, row)? else { return Ok(None) };
+        Ok(Some(Listed { alerts: alerts::of_transaction(self.db, row)?, transaction }))
+    }
+}
+
+/// Where a row stands in an order.
+struct Standing {
+    stretch: usize,
+    values: Vec<Value>,
+}
+
+#[cfg(test)]
+mod tests;

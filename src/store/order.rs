@@ -1,0 +1,140 @@
+//! The order of a list as SQL: `ORDER BY` and, for a page that begins behind a row, the rows behind it.
+//!
+//! It puts rows as `filter::compare` does, which a test holds against each other; no key is ever NULL.
+
+use chrono::{DateTime, Utc};
+use rusqlite::types::Value;
+
+use super::{
+    columns,
+    condition::{FROM_NAME, TO_NAME},
+    transactions::NEVER_DUE,
+};
+use crate::domain::filter::{SortBy, SortKey};
+
+/// Rows that are put in order together. What lacks the first key of an order comes behind all that has it: as a stretch of its
+/// own, so that an index of those that have it serves.
+pub(super) struct Stretch {
+    /// Which rows belong to it.
+    pub(super) condition: &'static str,
+    keys: Vec<Key>,
+}
+
+#[derive(Clone)]
+struct Key {
+    sql: String,
+    descending: bool,
+}
+
+fn key(sql: impl Into<String>, descending: bool) -> Key {
+    Key { sql: sql.into(), descending }
+}
+
+/// The stretches of an order, the first first.
+pub(super) fn stretches(sort: &[SortKey], now: DateTime<Utc>) -> Vec<Stretch> {
+    let now = columns::moment(now);
+    let all = |sort: &[SortKey]| {
+        let keys = sort.iter().flat_map(|by| keys(*by, now));
+        // What is equal by all keys goes by its number.
+        keys.chain([key("id", false)]).collect::<Vec<_>>()
+    };
+    let Some((first, rest)) = sort.split_first() else { return vec![Stretch { condition: "TRUE", keys: all(sort) }] };
+    match present(*first) {
+        None => vec![Stretch { condition: "TRUE", keys: all(sort) }],
+        Some((has, lacks, own)) => {
+            let keys = std::iter::once(own).chain(all(rest)).collect();
+            vec![Stretch { condition: has, keys }, Stretch { condition: lacks, keys: all(rest) }]
+        }
+    }
+}
+
+/// Of a key that a row may lack: which rows have it, which lack it, and how those that have it are put in order.
+fn present(by: SortKey) -> Option<(&'static str, &'static str, Key)> {
+    let turned = by.reversed;
+    match by.by {
+        SortBy::Settled => Some(("settled_at IS NOT NULL", "settled_at IS NULL", key("settled_at", !turned))),
+        SortBy::Changed => {
+            Some(("last_changed_at IS NOT NULL", "last_changed_at IS NULL", key("last_changed_at", !turned)))
+        }
+        SortBy::Ticket => Some(("ticket IS NOT NULL", "ticket IS NULL", key("lower_case(ticket)", turned))),
+        SortBy::Due if turned => Some(("due <> 9223372036854775807", "due = 9223372036854775807", key("due", true))),
+        _ => None,
+    }
+}
+
+fn keys(by: SortKey, now: i64) -> Vec<Key> {
+    let turned = by.reversed;
+    match by.by {
+        SortBy::Severity => vec![key("calm", turned)],
+        SortBy::Due if turned => vec![key(format!("(due = {NEVER_DUE})"), false), key("due", true)],
+        SortBy::Due => vec![key("due", false)],
+        SortBy::Age => vec![key(format!("max(0, ifnull(settled_at, {now}) - submitted)"), !turned)],
+        SortBy::Status => vec![key(RANK, turned), key("ifnull(status, '')", turned)],
+        SortBy::Checked => vec![key("ifnull(last_checked_at, -9223372036854775807)", turned)],
+        SortBy::Changed => vec![key("(last_changed_at IS NULL)", false), key("ifnull(last_changed_at, 0)", !turned)],
+        SortBy::Route => {
+            vec![key(format!("lower_case({FROM_NAME})"), turned), key(format!("lower_case({TO_NAME})"), turned)]
+        }
+        SortBy::Ticket => vec![key("(ticket IS NULL)", false), key("ifnull(lower_case(ticket), '')", turned)],
+        SortBy::Hash => vec![key("transaction_key", turned)],
+        SortBy::Settled => vec![key("(settled_at IS NULL)", false), key("ifnull(settled_at, 0)", !turned)],
+    }
+}
+
+/// Where a status stands (`filter::rank_of`).
+const RANK: &str =
+    "(CASE WHEN status IS NULL THEN 6 ELSE CASE status WHEN 'partial_success' THEN 0 WHEN 'needs_gas' THEN 1
+    WHEN 'refund' THEN 3 WHEN 'not_found' THEN 4 WHEN 'ongoing' THEN 5 WHEN 'success' THEN 7 ELSE 2 END END)";
+
+/// Which way a list is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Forwards,
+    Backwards,
+}
+
+impl Stretch {
+    /// What stands behind `ORDER BY`.
+    pub(super) fn order(&self, way: Way) -> String {
+        let written = |key: &Key| format!("{}{}", key.sql, if key.descends(way) { " DESC" } else { "" });
+        self.keys.iter().map(written).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The columns whose values say where a row stands.
+    pub(super) fn place(&self) -> String {
+        self.keys.iter().map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The condition for the rows behind the one that stands at `place`, with its parameters.
+    pub(super) fn behind(&self, place: &[Value], way: Way) -> (String, Vec<Value>) {
+        let falls = self.keys.first().is_some_and(|key| key.descends(way));
+        let alike = self.keys.iter().take_while(|key| key.descends(way) == falls).count();
+        let mut parameters: Vec<Value> = place.iter().take(alike).cloned().collect();
+        // As far as the keys go the same way an index finds the beginning by them.
+        let range = format!(
+            "({}) {}{} ({})",
+            self.keys.iter().take(alike).map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", "),
+            if falls { "<" } else { ">" },
+            if alike < self.keys.len() { "=" } else { "" },
+            vec!["?"; alike].join(", ")
+        );
+        if alike == self.keys.len() {
+            return (range, parameters);
+        }
+        let mut ways = Vec::new();
+        for (index, key) in self.keys.iter().enumerate() {
+            let equal = self.keys.iter().take(index).map(|key| format!("{} = ?", key.sql));
+            let sign = if key.descends(way) { "<" } else { ">" };
+            let beyond = format!("{} {sign} ?", key.sql);
+            ways.push(equal.chain([beyond]).collect::<Vec<_>>().join(" AND "));
+            parameters.extend(place.iter().take(index + 1).cloned());
+        }
+        (format!("{range} AND ({})", ways.join(" OR ")), parameters)
+    }
+}
+
+impl Key {
+    fn descends(&self, way: Way) -> bool {
+        self.descending != (way == Way::Backwards)
+    }
+}

@@ -1,0 +1,72 @@
+//! The records' table: of each transaction the last record, as far as it could be read, and the last body.
+//!
+//! It holds what is true now and is written anew; what was true before stands in the observations, which never are.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    bodies::{self, Packed},
+    columns,
+    error::StoreError,
+    observations::{self, LastBody},
+};
+use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
+
+/// The last record of a transaction.
+pub(super) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
+    let packed = db
+        .prepare_cached("SELECT record, record_dictionary, NULL FROM records WHERE transaction_row = ?")?
+        .query_row([transaction.0], |row| Packed::read(row, 0))
+        .optional()?;
+    let Some(packed) = packed else { return Ok(None) };
+    let json = bodies::unpack(db, &packed, |_| Ok(None))?;
+    let record = json.map(|json| serde_json::from_str(&json)).transpose();
+    Ok(record.map_err(|error| columns::unreadable(0, error))?)
+}
+
+/// Writes what an answer made of the record, and the last body where no observation has the same.
+pub(super) fn write(
+    db: &Connection,
+    transaction: &Transaction,
+    before: Option<&StatusRecord>,
+    last: LastBody<'_>,
+) -> Result<(), StoreError> {
+    if transaction.learned.record.as_ref() != before {
+        write_record(db, transaction)?;
+    }
+    let last = match last {
+        LastBody::InHistory => Packed::NONE,
+        LastBody::Unchanged => return Ok(()),
+        LastBody::Apart(body) => observations::pack(db, transaction, body)?,
+    };
+    let sql = if last == Packed::NONE {
+        "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
+    } else {
+        "INSERT INTO records (transaction_row, body, body_dictionary, body_base) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET body = ?2, body_dictionary = ?3, body_base = ?4"
+    };
+    db.prepare_cached(sql)?.execute(params![transaction.id.0, last, last.dictionary, last.base])?;
+    Ok(())
+}
+
+fn write_record(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+    let record = transaction.learned.record.as_ref().map(serde_json::to_string).transpose();
+    let json = record.map_err(|error| columns::unreadable(0, error))?;
+    let dictionary = bodies::dictionary(db, &transaction.told)?;
+    let packed = json.map(|json| bodies::pack(&json, dictionary.as_ref())).transpose()?.unwrap_or(Packed::NONE);
+    db.prepare_cached(
+        "INSERT INTO records (transaction_row, record, record_dictionary) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3",
+    )?
+    .execute(params![transaction.id.0, packed, packed.dictionary])?;
+    Ok(())
+}
+
+/// The last body, if no observation has the same.
+pub(super) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+    let packed = db
+        .prepare_cached("SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?")?
+        .query_row([transaction.0], |row| Packed::read(row, 0))
+        .optional()?;
+    packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| observations::body(db, base)))
+}
