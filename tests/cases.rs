@@ -38,9 +38,9 @@ use hoptop::{
         service::{Limits, Service},
         world::{CountsFrom, World},
     },
-    store::{Follower, Interest, Seen, Store},
+    store::{Seen, Store},
     tui::{
-        model::{Model, Screen, Setting, list::Tab},
+        model::{Model, Screen, Setting},
         theme::Theme,
         view::view,
     },
@@ -170,9 +170,9 @@ fn dashboard(store: &Store, now: Now) -> Model {
         templates: Templates::default(),
     };
     let mut model = Model::new(setting, (98, 120));
-    model.take_in(Follower::new(store, Interest::Everything).unwrap().news().unwrap(), None);
-    model.list.tab = Tab::All;
-    model.arrange(now.wall);
+    let request = model.list.to_read().unwrap();
+    let page = store.reader().unwrap().listing(&request.filter, now.wall).page(request.place.clone(), 1_000).unwrap();
+    model.take_page(&request, page);
     model
 }
 
@@ -180,7 +180,7 @@ fn dashboard(store: &Store, now: Now) -> Model {
 fn screen(model: &mut Model, row: RowId, now: Now) -> Vec<String> {
     const LABELS: [&str; 11] =
         ["VERDICT", "SAY", "DO", "status", "service", "error", "last try", "timeSpent", "warning", "other", "id "];
-    let place = model.list.rows.iter().position(|listed| *listed == row).unwrap();
+    let place = model.list.part.rows.iter().position(|listed| *listed == row).unwrap();
     model.list.select(place);
     model.screen = Screen::Detail { scroll: 0 };
     let mut terminal = Terminal::new(TestBackend::new(98, 120)).unwrap();

@@ -11,15 +11,15 @@ use super::{
     context::Context,
     errand::{self, Ended, Errand},
     exit::Exit,
-    list, log,
+    list::JsonList,
+    log,
 };
 use crate::{
     clock::Clock,
     config::Settings,
     domain::{
         advice,
-        alert::{self, Rule},
-        filter::Candidate,
+        alert::Rule,
         glance,
         ids::RowId,
         span, text,
@@ -78,11 +78,12 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     let reader = cx.store.reader()?;
     let checked = rows.iter().filter_map(|row| Checked::read(&reader, *row).transpose());
     let checked: Vec<Checked> = checked.collect::<Result<_, _>>()?;
-    let (alerts, _) = alert::by_subject(reader.alerts()?);
     if args.json {
-        let shown: Vec<_> =
-            checked.iter().map(|Checked { tx, .. }| Candidate { tx, alerts: list::alerts_of(&alerts, tx) }).collect();
-        list::write_json(&shown, cx.now.wall, cx.out)?;
+        let mut list = JsonList::begin(cx.out);
+        for Checked { tx, .. } in &checked {
+            list.push(tx, &reader.alerts_of(tx.id)?, cx.now.wall)?;
+        }
+        list.end()?;
     } else {
         checked.iter().try_for_each(|checked| print(checked, cx))?;
     }

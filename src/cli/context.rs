@@ -8,7 +8,7 @@ use chrono::FixedOffset;
 
 use crate::{
     clock::Now,
-    domain::{glance, ids::TxHash, text, transaction::Transaction},
+    domain::{glance, text, transaction::Transaction},
     store::{Lookup, Store},
 };
 
@@ -38,7 +38,7 @@ impl Context<'_> {
     pub fn find(&mut self, text: &str) -> color_eyre::Result<Option<Transaction>> {
         match self.store.reader()?.find(text)? {
             Lookup::One(tx) => Ok(Some(*tx)),
-            Lookup::Many(hashes) => self.one_of_many(text, &hashes),
+            Lookup::Many(found) => self.one_of_many(text, &found),
             Lookup::None => {
                 let text = text::clean(text);
                 if text.chars().count() < 6 {
@@ -52,17 +52,15 @@ impl Context<'_> {
     }
 
     /// The one in the profile that is in force if all have the same hash. Otherwise nobody can know which is meant.
-    fn one_of_many(&mut self, text: &str, hashes: &[TxHash]) -> color_eyre::Result<Option<Transaction>> {
-        let keys: HashSet<_> = hashes.iter().map(TxHash::key).collect();
-        let (mut found, _, _) = self.store.reader()?.load()?;
-        found.retain(|tx| keys.contains(&tx.told.transaction_id.key()));
+    fn one_of_many(&mut self, text: &str, found: &[Transaction]) -> color_eyre::Result<Option<Transaction>> {
+        let keys: HashSet<_> = found.iter().map(|tx| tx.told.transaction_id.key()).collect();
         let mut own = found.iter().filter(|tx| tx.profile == self.profile);
         if let (1, Some(tx), None) = (keys.len(), own.next(), own.next()) {
             return Ok(Some(tx.clone()));
         }
         let way_out = if keys.len() == 1 { "name its profile with --profile" } else { "give more of the hash" };
         writeln!(self.err, "`{}` fits several transactions; {way_out}:", text::clean(text))?;
-        for tx in &found {
+        for tx in found {
             let (hash, route) = (&tx.told.transaction_id, glance::route(tx));
             writeln!(self.err, "  {hash}  {route}  profile {}", text::clean(&tx.profile))?;
         }

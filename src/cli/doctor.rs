@@ -28,17 +28,18 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     let mut findings = vec![("config", config(settings)), ("base url", base_url(settings))];
     let (id, fingerprint) = id(settings);
     findings.push(("id", id));
-    let (transactions, alerts, _) = cx.store.reader()?.load()?;
-    let (path, count) = (cx.store.path().display(), transactions.len());
-    findings.push(("store", Finding::Fine(format!("{path}: {count} transactions, {} alerts", alerts.len()))));
-    let budget = Budget::read(&transactions, settings.rps, cx)?;
+    let reader = cx.store.reader()?;
+    let (path, count) = (cx.store.path().display(), reader.tracked()?);
+    let alerts: u64 = reader.alert_counts()?.iter().map(|(_, count)| count).sum();
+    findings.push(("store", Finding::Fine(format!("{path}: {count} transactions, {alerts} alerts"))));
+    let budget = Budget::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
     let is_well = budget.poller.as_ref().is_some_and(|report| report.health == "live" && report.share >= 1.0);
     findings.push(("poller", if is_well { Finding::Fine(polling) } else { Finding::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
     findings.push(("ledger", self::ledger(ledger.as_ref(), settings.rps, cx)));
     findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Fine(need) }));
-    let ahead = transactions.iter().filter_map(|tx| tx.learned.last_checked_at).filter(|at| *at > cx.now.wall).max();
+    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
     findings.push((
         "clock",
         match ahead {

@@ -2,10 +2,7 @@
 //!
 //! It must never hide in silence: what a filter or a limit leaves out is counted.
 
-use std::{
-    collections::HashMap,
-    io::{self, BufWriter, Write},
-};
+use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -17,14 +14,15 @@ use super::{
     json::TransactionView,
     table::{self, Column},
 };
-use crate::domain::{
-    alert::{self, Alert},
-    filter::{self, Candidate, Filter, FilterError},
-    glance,
-    ids::RowId,
-    span, text,
-    transaction::Transaction,
-    width,
+use crate::{
+    domain::{
+        alert::Alert,
+        filter::{Candidate, Filter, FilterError},
+        glance, span, text,
+        transaction::Transaction,
+        width,
+    },
+    store::StoreError,
 };
 
 /// The keys whose values are free text, and may hold blanks.
@@ -60,31 +58,32 @@ pub struct ListArgs {
 pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(filter) = read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
     let now = cx.now.wall;
-    let (transactions, alerts, _) = cx.store.reader()?.load()?;
-    let (alerts, _) = alert::by_subject(alerts);
-    let candidate = |tx| Candidate { tx, alerts: alerts_of(&alerts, tx) };
-    let mut passing: Vec<_> =
-        transactions.iter().map(candidate).filter(|candidate| filter.matches(candidate, now)).collect();
-    passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now));
-    let matching = passing.len();
-    passing.truncate(args.limit.unwrap_or(usize::MAX));
+    let reader = cx.store.reader()?;
+    let rows = reader.listing(&filter, now).all()?;
+    let shown = rows.get(..args.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
     let mut out = BufWriter::new(&mut *cx.out);
     if args.json {
-        write_json(&passing, now, &mut out)?;
-    } else if transactions.is_empty() {
+        let mut list = JsonList::begin(&mut out);
+        reader.each(shown, |tx, alerts| list.push(tx, alerts, now))?;
+        list.end()?;
+    } else if rows.is_empty() && reader.tracked()? == 0 {
         writeln!(
             out,
             "nothing is tracked yet; add one with `hoptop add TX --from CHAIN --to CHAIN --quote-id ID`, many with \
              `hoptop import FILE`"
         )?;
     } else {
-        let rows: Vec<_> = passing.iter().map(|candidate| row(candidate, now, cx.ellipsis)).collect();
-        table::write(COLUMNS, &rows, &mut out)?;
-        let more = match matching - passing.len() {
+        let mut lines = Vec::new();
+        reader.each(shown, |tx, alerts| {
+            lines.push(row(&Candidate { tx, alerts }, now, cx.ellipsis));
+            Ok::<_, StoreError>(())
+        })?;
+        table::write(COLUMNS, &lines, &mut out)?;
+        let more = match rows.len() - shown.len() {
             0 => String::new(),
             more => format!("; {more} more match, beyond --limit"),
         };
-        writeln!(out, "{} shown of {}{more}", passing.len(), transactions.len())?;
+        writeln!(out, "{} shown of {}{more}", shown.len(), reader.tracked()?)?;
     }
     out.flush()?;
     Ok(Exit::Fine)
@@ -143,20 +142,30 @@ fn point_at(text: &str, error: &FilterError, err: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// The alerts that stand for this transaction.
-pub fn alerts_of<'a>(alerts: &'a HashMap<RowId, Vec<Alert>>, tx: &Transaction) -> &'a [Alert] {
-    alerts.get(&tx.id).map_or(&[], Vec::as_slice)
+/// A JSON array, a transaction a line, written as they come.
+pub struct JsonList<'a> {
+    out: &'a mut dyn Write,
+    is_empty: bool,
 }
 
-/// A JSON array, a transaction a line.
-pub fn write_json(shown: &[Candidate], now: DateTime<Utc>, out: &mut dyn Write) -> io::Result<()> {
-    let mut before = "[\n";
-    for candidate in shown {
-        let line = serde_json::to_string(&TransactionView::new(candidate.tx, candidate.alerts, now))?;
-        write!(out, "{before}{line}")?;
-        before = ",\n";
+impl<'a> JsonList<'a> {
+    /// One that holds nothing yet.
+    pub fn begin(out: &'a mut dyn Write) -> Self {
+        Self { out, is_empty: true }
     }
-    writeln!(out, "{}", if shown.is_empty() { "[]" } else { "\n]" })
+
+    /// Adds a transaction as it stands at `now`, with what stands for it.
+    pub fn push(&mut self, tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> color_eyre::Result<()> {
+        let line = serde_json::to_string(&TransactionView::new(tx, alerts, now))?;
+        write!(self.out, "{}{line}", if self.is_empty { "[\n" } else { ",\n" })?;
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Ends it.
+    pub fn end(self) -> io::Result<()> {
+        writeln!(self.out, "{}", if self.is_empty { "[]" } else { "\n]" })
+    }
 }
 
 fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {

@@ -12,13 +12,12 @@ use super::{
     context::Context,
     exit::Exit,
     json::{HistoryView, TransactionView},
-    list,
 };
 use crate::{
     clock::Now,
     domain::{
         advice,
-        alert::{self, Alert},
+        alert::Alert,
         chain_config::ChainConfig,
         glance,
         ids::{ChainId, TxHash},
@@ -58,11 +57,10 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     }
     let reader = cx.store.reader()?;
     let history = reader.history(tx.id)?;
-    let (alerts, _) = alert::by_subject(reader.alerts()?);
-    let alerts = list::alerts_of(&alerts, &tx);
+    let alerts = reader.alerts_of(tx.id)?;
     if args.json {
         let view = ShowView {
-            transaction: TransactionView::new(&tx, alerts, cx.now.wall),
+            transaction: TransactionView::new(&tx, &alerts, cx.now.wall),
             notes: &tx.notes,
             history: history.iter().map(HistoryView::from).collect(),
             chains: chains_of(&tx, &reader)?,
@@ -76,7 +74,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     page.chains(&reader)?;
     page.record()?;
     page.told()?;
-    page.words(alerts)?;
+    page.words(&alerts)?;
     page.history(&history)?;
     Ok(Exit::Fine)
 }

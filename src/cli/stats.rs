@@ -23,9 +23,8 @@ use crate::{
         need::{self, Need},
         span::{self, rfc3339},
         text,
-        transaction::Transaction,
     },
-    store::{PollerReport, RouteStats},
+    store::{PollerReport, Reader, RouteStats},
 };
 
 const COLUMNS: [Column; 8] = [
@@ -68,20 +67,18 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// From all that is tracked and what whoever polls says. `rps` is the limit that holds where nobody polls.
-    pub fn read(transactions: &[Transaction], rps: f64, cx: &Context<'_>) -> Result<Self> {
+    /// From what is tracked and what whoever polls says. `rps` is the limit that holds where nobody polls.
+    pub fn read(reader: &Reader, rps: f64, cx: &Context<'_>) -> Result<Self> {
         let now = cx.now.wall;
-        let report = cx.store.reader()?.poller(&cx.profile)?;
+        let report = reader.poller(&cx.profile)?;
         let poller = report.filter(|report| report.is_live(now) && report.health != "waiting");
-        let polled = || transactions.iter().filter(|tx| tx.profile == cx.profile && tx.wants_polling());
-        let answer = |tx: &Transaction| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at);
-        let oldest = polled().map(answer).min().map(|oldest| span::between(oldest, now));
-        let is_young = |tx: &Transaction| need::young_until(tx).is_some_and(|until| until > now);
+        let load = reader.polling_load(&cx.profile, now)?;
         let expected = || Need {
-            polls: need::polls(polled().count(), polled().filter(|tx| is_young(tx)).count()),
+            polls: need::polls(load.polled, load.young),
             allowed: Ledger::new(rps, cx.now.mono).throughput(TRIP),
-            unsettled: polled().count() as u64,
+            unsettled: load.polled as u64,
         };
+        let oldest = load.oldest.map(|oldest| span::between(oldest, now));
         Ok(Self { need: poller.as_ref().and_then(|report| report.need).unwrap_or_else(expected), poller, oldest })
     }
 
@@ -234,7 +231,7 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
 /// Prints the statistics.
 pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
-    let budget = Budget::read(&reader.load()?.0, rps, cx)?;
+    let budget = Budget::read(&reader, rps, cx)?;
     let mut routes = reader.routes(&cx.profile)?;
     // The busiest first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::domain::{span, transaction::Transaction};
+use crate::{domain::span, store::Progress};
 
 /// What `watch` says at its end (`commands.md`, JSON: `summary`).
 #[derive(Debug, Serialize)]
@@ -19,16 +19,16 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these transactions, after so many requests and so long.
+    /// Of transactions that are so far, after so many requests and so long.
     pub fn new<'a>(
-        transactions: impl Iterator<Item = &'a Transaction>,
+        transactions: impl Iterator<Item = &'a Progress>,
         at: DateTime<Utc>,
         requests: u64,
         took: Duration,
     ) -> Self {
         let mut counts = BTreeMap::new();
-        for tx in transactions {
-            *counts.entry(tx.learned.status.as_ref().map_or("unanswered", |status| status.name())).or_insert(0) += 1;
+        for progress in transactions {
+            *counts.entry(progress.status.as_ref().map_or("unanswered", |status| status.name())).or_insert(0) += 1;
         }
         let seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
         Self { event: "summary", at: span::rfc3339(at), counts, requests, seconds }

@@ -3,7 +3,7 @@
 //! Like the dashboard it only reads the store; the poller runs beside it, or in another process that holds the budget.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap},
     io::{self, IsTerminal, Write},
     time::Duration,
 };
@@ -26,16 +26,17 @@ use crate::{
     config::Settings,
     domain::{
         advice,
-        alert::{self, Alert, Rule, Subject},
+        alert::{Alert, Rule, Subject},
         change::{Change, What},
         filter::{Candidate, Filter},
         glance,
         ids::RowId,
         span,
-        transaction::{Tracking, Transaction},
+        status::RouterStatus,
+        transaction::Transaction,
     },
     poller::Scope,
-    store::{Follower, Interest, News, Store, StoreError},
+    store::{Follower, Listed, News, PollerReport, Progress, Store, StoreError},
 };
 
 /// What is watched, and until when.
@@ -71,13 +72,13 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
         watching.look(&clock).await?;
-        if watching.watched().next().is_none() {
+        if watching.chosen.is_empty() {
             complain(
                 "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
             );
         }
         if io::stderr().is_terminal() {
-            complain(&format!("watching {} transactions; ^C ends it", watching.watched().count()));
+            complain(&format!("watching {} transactions; ^C ends it", watching.chosen.len()));
         }
         let place = Place::of(settings, Scope::Everything);
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
@@ -105,10 +106,8 @@ struct Watching<'a> {
     zone: FixedOffset,
     started: clock::Now,
     follower: Follower,
-    transactions: HashMap<RowId, Transaction>,
-    alerts: HashMap<RowId, Vec<Alert>>,
-    /// Whatever passed the filter once: `is:unsettled` names what is to be watched, not what it becomes.
-    chosen: HashSet<RowId>,
+    /// Whatever passed the filter once, and how far it is: `is:unsettled` names what is to be watched, not what it becomes.
+    chosen: HashMap<RowId, Progress>,
     requests: u64,
     /// Whether any answer came since the start.
     answered: bool,
@@ -128,10 +127,8 @@ impl<'a> Watching<'a> {
             profile: profile.to_owned(),
             zone: clock::local_offset(),
             started: clock.now(),
-            follower: Follower::new(store, Interest::Everything)?,
-            transactions: HashMap::new(),
-            alerts: HashMap::new(),
-            chosen: HashSet::new(),
+            follower: Follower::new(store)?,
+            chosen: HashMap::new(),
             requests: 0,
             answered: false,
             obstacle: None,
@@ -142,20 +139,25 @@ impl<'a> Watching<'a> {
 
     /// Takes in and prints what changed since the last look.
     async fn look(&mut self, clock: &Clock) -> Result<()> {
-        let (follower, profile) = (self.follower.clone(), self.profile.clone());
-        let read = move || Ok::<_, StoreError>((follower.news()?, follower.read(|reader| reader.poller(&profile))?));
-        let (news, poller) = spawn_blocking(read).await??;
-        let now = clock.now().wall;
-        let live = poller.filter(|report| report.is_live(now));
-        self.others_poll = live.as_ref().is_some_and(|report| report.process != std::process::id());
-        let waiting = live.is_some_and(|report| report.health == "waiting");
-        if waiting && !self.waiting {
-            complain(
-                "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends",
-            );
+        loop {
+            let (follower, profile) = (self.follower.clone(), self.profile.clone());
+            let (filter, now) = (self.filter.clone(), clock.now().wall);
+            let seen = spawn_blocking(move || Seen::look(&follower, &profile, &filter, now)).await??;
+            let live = seen.poller.as_ref().filter(|report| report.is_live(now));
+            self.others_poll = live.is_some_and(|report| report.process != std::process::id());
+            let waiting = live.is_some_and(|report| report.health == "waiting");
+            if waiting && !self.waiting {
+                complain(
+                    "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends",
+                );
+            }
+            self.waiting = waiting;
+            let more = seen.news.more;
+            self.take_in(seen, now)?;
+            if !more {
+                return Ok(());
+            }
         }
-        self.waiting = waiting;
-        self.take_in(news, now)
     }
 
     /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.
@@ -167,7 +169,7 @@ impl<'a> Watching<'a> {
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if self.args.until_settled && !self.watched().any(is_open) {
+            if self.args.until_settled && !self.is_open() {
                 return Ok(None);
             }
             let over = async {
@@ -183,13 +185,14 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Whatever passed the filter at some time.
-    fn watched(&self) -> impl Iterator<Item = &Transaction> {
-        self.chosen.iter().filter_map(|row| self.transactions.get(row))
+    /// Whether an end may still come: what the service rejected or a person stopped isn't waited for.
+    fn is_open(&self) -> bool {
+        self.chosen.values().any(|progress| progress.is_polled)
     }
 
-    fn passes(&self, tx: &Transaction, now: DateTime<Utc>) -> bool {
-        tx.profile == self.profile && self.filter.matches(&Candidate { tx, alerts: self.alerts_of(tx.id) }, now)
+    fn passes(&self, listed: &Listed, now: DateTime<Utc>) -> bool {
+        let Listed { transaction: tx, alerts } = listed;
+        tx.profile == self.profile && self.filter.matches(&Candidate { tx, alerts }, now)
     }
 
     /// What stood in the way before we looked: another process may go on without saying so again.
@@ -202,26 +205,21 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn alerts_of(&self, row: RowId) -> &[Alert] {
-        self.alerts.get(&row).map_or(&[], Vec::as_slice)
-    }
-
-    fn take_in(&mut self, news: News, now: DateTime<Utc>) -> Result<()> {
-        if let Some(alerts) = news.alerts {
-            if news.anew {
-                self.obstacle = alerts.iter().find_map(|alert| self.standing_obstacle(alert));
-            }
-            (self.alerts, _) = alert::by_subject(alerts);
+    fn take_in(&mut self, seen: Seen, now: DateTime<Utc>) -> Result<()> {
+        if seen.news.anew {
+            self.obstacle = seen.profile_alerts.iter().find_map(|alert| self.standing_obstacle(alert));
+            // What was chosen before stays so, and is as far as it is now.
+            self.chosen.extend(seen.chosen);
         }
-        for tx in news.transactions {
+        for listed in seen.changed.values() {
+            let tx = &listed.transaction;
             let own = tx.profile == self.profile;
             self.answered |= own && tx.learned.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
-            if self.passes(&tx, now) {
-                self.chosen.insert(tx.id);
+            if self.chosen.contains_key(&tx.id) || self.passes(listed, now) {
+                self.chosen.insert(tx.id, Progress::from(tx));
             }
-            self.transactions.insert(tx.id, tx);
         }
-        for change in news.changes.iter().filter(|change| change.profile == self.profile) {
+        for change in seen.news.changes.iter().filter(|change| change.profile == self.profile) {
             self.requests += u64::from(change.what == What::Polled);
             self.answered |= matches!(change.what, What::Rejected { .. });
             self.obstacle = match &change.what {
@@ -230,12 +228,12 @@ impl<'a> Watching<'a> {
                 What::Recovered => None,
                 _ => self.obstacle,
             };
-            self.print(change, now)?;
+            self.print(change, &seen.changed, now)?;
         }
         Ok(())
     }
 
-    fn print(&self, change: &Change, now: DateTime<Utc>) -> Result<()> {
+    fn print(&self, change: &Change, changed: &BTreeMap<RowId, Listed>, now: DateTime<Utc>) -> Result<()> {
         let silent = match change.what {
             What::Polled => !self.args.verbose,
             // A person reads the status; scripts get everything.
@@ -244,14 +242,14 @@ impl<'a> Watching<'a> {
             What::QuoteAsked { .. } | What::QuoteAnswered { .. } => true,
             _ => false,
         };
-        let tx = change.transaction.and_then(|row| self.transactions.get(&row));
-        let beside = tx.is_some_and(|tx| !self.chosen.contains(&tx.id));
+        let listed = change.transaction.and_then(|row| changed.get(&row));
+        let beside = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
         if silent || beside {
             return Ok(());
         }
         let line = match self.args.json {
-            true => json::event(change, tx.map(|tx| (tx, self.alerts_of(tx.id))), now)?,
-            false => self.sentence(change, tx),
+            true => json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?,
+            false => self.sentence(change, listed.map(|listed| &listed.transaction)),
         };
         Ok(writeln!(io::stdout(), "{line}")?)
     }
@@ -276,7 +274,7 @@ impl<'a> Watching<'a> {
         self.look(clock).await?;
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);
-        let summary = Summary::new(self.watched(), now.wall, self.requests, seconds);
+        let summary = Summary::new(self.chosen.values(), now.wall, self.requests, seconds);
         match self.args.json {
             true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
             false => writeln!(io::stdout(), "{summary}")?,
@@ -294,21 +292,52 @@ impl<'a> Watching<'a> {
     }
 
     fn verdict(&self) -> Exit {
-        let open = self.watched().any(is_open);
-        let fine = |tx: &Transaction| tx.learned.status == Some(crate::domain::status::RouterStatus::Success);
-        match (open, self.answered, self.obstacle) {
+        let mut statuses = self.chosen.values().map(|progress| progress.status.as_ref());
+        match (self.is_open(), self.answered, self.obstacle) {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
-            (false, ..) if self.watched().all(fine) => Exit::Fine,
+            (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => Exit::Fine,
             (false, ..) => Exit::NeedsAttention,
         }
     }
 }
 
-/// Whether an end may still come: what the service rejected or a person stopped isn't waited for.
-fn is_open(tx: &Transaction) -> bool {
-    !tx.is_settled() && tx.tracking == Tracking::Active
+/// What a look into the store brought.
+struct Seen {
+    news: News,
+    poller: Option<PollerReport>,
+    /// What passes the filter, if everything was looked at anew.
+    chosen: Vec<(RowId, Progress)>,
+    /// What stands for profiles as a whole, in that case.
+    profile_alerts: Vec<Alert>,
+    /// What something happened to, as it is now.
+    changed: BTreeMap<RowId, Listed>,
+}
+
+impl Seen {
+    fn look(follower: &Follower, profile: &str, filter: &Filter, now: DateTime<Utc>) -> Result<Self, StoreError> {
+        let news = follower.news()?;
+        follower.read(|reader| {
+            let mut seen = Self {
+                poller: reader.poller(profile)?,
+                chosen: Vec::new(),
+                profile_alerts: Vec::new(),
+                changed: BTreeMap::new(),
+                news,
+            };
+            if seen.news.anew {
+                seen.chosen = reader.listing(&filter.of_profile(profile), now).outcomes()?;
+                seen.profile_alerts = reader.profile_alerts()?;
+            }
+            for row in seen.news.rows(true) {
+                if let Some(transaction) = reader.transaction(row)? {
+                    seen.changed.insert(row, Listed { alerts: reader.alerts_of(row)?, transaction });
+                }
+            }
+            Ok(seen)
+        })
+    }
 }
 
 fn trouble(rule: Rule, error: &str) -> String {

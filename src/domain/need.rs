@@ -14,7 +14,7 @@ pub const TARGET: Duration = Duration::from_secs(90);
 /// The same while the service may not know of it yet (`service.md` 7.4).
 const TARGET_UNSEEN: Duration = Duration::from_secs(5);
 /// So long after the submission it is young, and a new answer may come at any moment.
-const YOUNG: TimeDelta = TimeDelta::seconds(60);
+pub const YOUNG: TimeDelta = TimeDelta::seconds(60);
 /// From this share of the budget on it is short.
 pub const SHORT: f64 = 0.9;
 

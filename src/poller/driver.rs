@@ -3,13 +3,7 @@
 //! It decides nothing by itself. Every request is a task of one set, so that a panic ends the poller with an error
 //! instead of a slot that never comes back; when it is stopped it sends nothing more and waits for what is under way.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::PathBuf,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rand::{RngExt, SeedableRng};
@@ -22,7 +16,7 @@ use tokio::{
 use super::{
     core::{Action, Core, Ended, Question},
     health::News,
-    outlook,
+    outlook::{Eyes, Seen, Turn},
     shortage::Shortage,
     takeover,
     wire::Wire,
@@ -33,15 +27,13 @@ use crate::{
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, AlertStep, Rule, Subject},
-        change::{Change, What},
+        change::What,
         experience::Experience,
         ids::RowId,
         need::Need,
         observation::Failure,
-        transaction::Transaction,
     },
-    schedule::Standing,
-    store::{Follower, Interest, PollerReport, ProfileEvent, Reader, Seen, Store, StoreError},
+    store::{self, Follower, PollerReport, ProfileEvent, Reader, Store, StoreError},
 };
 
 /// How often the poller says that it is alive, when nothing else is to be said.
@@ -166,7 +158,7 @@ struct Driver<W> {
     _role: Option<KernelLock>,
     follower: Follower,
     /// What was learned of how long things take.
-    experience: Experience,
+    experience: Arc<Experience>,
     shortage: Shortage,
     jitter: Pcg64Mcg,
     reported: Option<(Mono, PollerReport)>,
@@ -177,7 +169,7 @@ impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
         let commits = setup.store.subscribe()?;
-        let follower = Follower::new(&setup.store, Interest::NewsOnly)?;
+        let follower = Follower::new(&setup.store)?;
         let now = setup.clock.now();
         let budget = match &setup.shared {
             None => Budget::own(setup.rps, now.mono),
@@ -189,7 +181,7 @@ impl<W: Wire> Driver<W> {
             requests: JoinSet::new(),
             commits,
             follower,
-            experience: Experience::default(),
+            experience: Arc::default(),
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reported: None,
@@ -211,20 +203,23 @@ impl<W: Wire> Driver<W> {
         alerts.iter().filter(own)
     }
 
-    fn take_in(&mut self, transaction: &Transaction, now: Now) {
-        if transaction.profile != self.setup.profile {
-            return;
+    fn carry_out(&mut self, turn: Turn, now: Now) {
+        match turn.standing {
+            None => self.core.scheduler.forget(turn.id),
+            Some(standing) => self.core.scheduler.watch(turn.id, standing, now),
         }
-        let wanted = transaction.wants_polling() && self.setup.scope == Scope::Everything;
-        if !wanted && transaction.poll_requested_at.is_none() {
-            self.core.scheduler.forget(transaction.id);
-            return;
-        }
-        let standing = outlook::standing(transaction, &self.experience, &self.setup.weights, now);
-        self.core.scheduler.watch(transaction.id, standing, now);
-        if !wanted {
+        if turn.once {
             // It is asked about once, but not within five seconds of an earlier process's request.
-            self.core.scheduler.forget(transaction.id);
+            self.core.scheduler.forget(turn.id);
+        }
+    }
+
+    fn eyes(&self) -> Eyes {
+        Eyes {
+            profile: self.setup.profile.clone(),
+            scope: self.setup.scope,
+            weights: self.setup.weights.clone(),
+            experience: Arc::clone(&self.experience),
         }
     }
 
@@ -239,35 +234,38 @@ impl<W: Wire> Driver<W> {
 
     /// Takes in what changed in the store: new transactions, settled ones, what a person asked for.
     async fn follow(&mut self) -> Result<(), PollerError> {
-        let (follower, asked) = (self.follower.clone(), self.setup.clock.now().wall);
-        let look = move || Ok::<_, StoreError>((follower.news()?, follower.read(|reader| reader.looked_at(asked))?));
-        let (news, open) = spawn_blocking(look).await??;
+        while self.look().await? {}
+        Ok(())
+    }
+
+    /// Takes in a part of it; whether there is more.
+    async fn look(&mut self) -> Result<bool, PollerError> {
+        let (follower, eyes, now) = (self.follower.clone(), self.eyes(), self.setup.clock.now());
+        let seen = spawn_blocking(move || Seen::look(&follower, eyes, now)).await??;
         let now = self.setup.clock.now();
-        let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
-        if news.anew || news.changes.iter().any(teaches) {
-            let profile = self.setup.profile.clone();
-            self.experience = self.read(move |reader| reader.experience(&profile)).await?;
-        }
-        self.core.scheduler.look_at(open);
-        for transaction in &news.transactions {
-            self.take_in(transaction, now);
+        self.experience = seen.experience;
+        self.core.scheduler.look_at(seen.open);
+        let anew = seen.news.anew;
+        for turn in seen.turns {
+            let (id, asked_for) = (turn.id, turn.asked_for);
+            self.carry_out(turn, now);
             // What was asked for while nobody listened. Later on each request is an entry of its own.
-            if news.anew && transaction.poll_requested_at.is_some() && transaction.profile == self.setup.profile {
-                self.core.scheduler.request(transaction.id, now);
+            if anew && asked_for {
+                self.core.scheduler.request(id, now);
             }
         }
-        let route_asked = |change: &Change| matches!(change.what, What::QuoteAsked { .. });
-        if news.anew || news.changes.iter().any(route_asked) {
+        let own = || seen.news.changes.iter().filter(|change| change.profile == self.setup.profile);
+        if anew || own().any(|change| matches!(change.what, What::QuoteAsked { .. })) {
             let profile = self.setup.profile.clone();
             let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
             pending.into_iter().for_each(|id| self.core.request_route(id));
         }
-        for change in news.changes.iter().filter(|change| change.profile == self.setup.profile) {
+        for change in own() {
             if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
                 self.core.scheduler.request(id, now);
             }
         }
-        Ok(())
+        Ok(seen.news.more)
     }
 
     async fn ask_status(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
@@ -277,7 +275,10 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         };
         // What was learned since counts from here on.
-        self.take_in(&transaction, self.setup.clock.now());
+        let now = self.setup.clock.now();
+        if let Some(turn) = self.eyes().turn(&transaction, now) {
+            self.carry_out(turn, now);
+        }
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         self.requests.spawn(async move {
             let observation = wire.status(&transaction.told).await;
@@ -286,7 +287,7 @@ impl<W: Wire> Driver<W> {
             if let Some(failure) = &failure {
                 log_failure(failure, observation.body.as_deref(), transaction.told.transaction_id.as_str());
             }
-            let seen = Seen { transaction: id, observation, at: at.wall };
+            let seen = store::Seen { transaction: id, observation, at: at.wall };
             let kept = keep(move || store.observe(seen, alerts::judge).wait()).await;
             Done { question, ticket, at, failure, kept }
         });
@@ -359,13 +360,9 @@ impl<W: Wire> Driver<W> {
 
     /// While the trouble stood no overdue alert was raised: what is overdue without one is asked about again soon.
     async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
-        let (transactions, alerts, _) = self.read(Reader::load).await?;
-        let overdue = |alert: &&Alert| alert.rule == Rule::Overdue;
-        let raised: HashSet<Subject> = alerts.iter().filter(overdue).map(|alert| alert.subject).collect();
-        let own = transactions.iter().filter(|tx| tx.profile == self.setup.profile && tx.wants_polling());
-        for tx in own.filter(|tx| tx.is_overdue() && !raised.contains(&Subject::Transaction(tx.id))) {
-            let standing = outlook::standing(tx, &self.experience, &self.setup.weights, now);
-            self.core.scheduler.watch(tx.id, Standing { deadline: Some(tx.deadline().at), ..standing }, now);
+        let eyes = self.eyes();
+        for (id, standing) in self.read(move |reader| eyes.unconfirmed(reader, now)).await? {
+            self.core.scheduler.watch(id, standing, now);
         }
         Ok(())
     }

@@ -2,18 +2,24 @@
 //!
 //! The one place that turns a status into an urgency; the schedule itself never sees one.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use super::driver::Scope;
 use crate::{
     clock::Now,
     domain::{
+        alert::Rule,
+        change::{Change, What},
         experience::Experience,
+        filter::Filter,
         forecast::{self, Forecast, Quantile},
+        ids::RowId,
         need,
         status::RouterStatus,
         transaction::Transaction,
     },
     schedule::{Outlook, Standing},
+    store::{Follower, News, Reader, StoreError},
 };
 
 /// Somebody has to add gas, or the price has to fall: at any time.
@@ -21,13 +27,92 @@ const GAS: Duration = Duration::from_secs(10 * 60);
 /// A refund that was seen needs only to be watched.
 const REFUND: Duration = Duration::from_secs(15 * 60);
 
+/// How one poller looks at what is tracked.
+pub(super) struct Eyes {
+    /// The profile that it polls.
+    pub(super) profile: String,
+    /// What it sends of its own accord.
+    pub(super) scope: Scope,
+    /// How much more a delay costs for transactions with these labels.
+    pub(super) weights: BTreeMap<String, f64>,
+    /// What was learned of how long things take.
+    pub(super) experience: Arc<Experience>,
+}
+
+/// What becomes of one transaction in the schedule.
+pub(super) struct Turn {
+    /// Which one.
+    pub(super) id: RowId,
+    /// How it stands, if it is to be asked about.
+    pub(super) standing: Option<Standing>,
+    /// Whether it is asked about once, since a person asked, and not of the poller's own accord.
+    pub(super) once: bool,
+    /// Whether a person asked.
+    pub(super) asked_for: bool,
+}
+
+/// What a look into the store brought.
+pub(super) struct Seen {
+    /// What changed.
+    pub(super) news: News,
+    /// What becomes of whatever changed.
+    pub(super) turns: Vec<Turn>,
+    /// What people have open.
+    pub(super) open: Vec<RowId>,
+    /// What was learned of how long things take.
+    pub(super) experience: Arc<Experience>,
+}
+
+impl Seen {
+    /// Looks at what changed since the last time; the first time, or if it fell behind, at all that is polled, one after the
+    /// other. Blocks for the disk.
+    pub(super) fn look(follower: &Follower, mut eyes: Eyes, now: Now) -> Result<Self, StoreError> {
+        let news = follower.news()?;
+        follower.read(|reader| {
+            let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
+            if news.anew || news.changes.iter().any(teaches) {
+                eyes.experience = Arc::new(reader.experience(&eyes.profile)?);
+            }
+            let mut turns = Vec::new();
+            if news.anew {
+                reader.each_polled(&eyes.profile, |tx| turns.extend(eyes.turn(&tx, now)))?;
+            } else {
+                for tx in reader.transactions(news.rows(false))? {
+                    turns.extend(eyes.turn(&tx, now));
+                }
+            }
+            Ok(Self { turns, open: reader.looked_at(now.wall)?, experience: eyes.experience, news })
+        })
+    }
+}
+
+impl Eyes {
+    /// What becomes of a transaction; nothing if it is another profile's.
+    pub(super) fn turn(&self, tx: &Transaction, now: Now) -> Option<Turn> {
+        let wanted = tx.wants_polling() && self.scope == Scope::Everything;
+        let asked_for = tx.poll_requested_at.is_some();
+        let standing = (wanted || asked_for).then(|| standing(tx, &self.experience, &self.weights, now));
+        (tx.profile == self.profile).then_some(Turn { id: tx.id, standing, once: !wanted && asked_for, asked_for })
+    }
+
+    /// What is overdue without an alert that says so, each with how it stands: to be asked about again.
+    pub(super) fn unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, Standing)>, StoreError> {
+        let overdue = Filter::parse("is:overdue is:active -is:parked").unwrap_or_else(|_| Filter::everything());
+        let mut found = Vec::new();
+        reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
+            let raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
+            if tx.profile == self.profile && tx.is_overdue() && tx.wants_polling() && !raised {
+                let standing = standing(tx, &self.experience, &self.weights, now);
+                found.push((tx.id, Standing { deadline: Some(tx.deadline().at), ..standing }));
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        Ok(found)
+    }
+}
+
 /// What the scheduler is told of a transaction at `now`.
-pub(super) fn standing(
-    tx: &Transaction,
-    experience: &Experience,
-    weights: &BTreeMap<String, f64>,
-    now: Now,
-) -> Standing {
+fn standing(tx: &Transaction, experience: &Experience, weights: &BTreeMap<String, f64>, now: Now) -> Standing {
     let deadline = tx.deadline();
     let last_answer = tx.learned.last_checked_at;
     let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();

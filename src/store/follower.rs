@@ -1,6 +1,7 @@
-//! Following the store: everything once, then what changed. One way for the poller, the dashboard and `watch`.
+//! Following the store: what changed since the last look. One way for the poller, the dashboard and `watch`.
 //!
-//! It never misses a change: who fell behind gets everything again.
+//! It never misses a change: who fell behind, or looks for the first time, is told to load anew. What to load is theirs to say,
+//! so that nobody holds a million transactions who shows forty.
 
 use std::{
     collections::BTreeSet,
@@ -9,35 +10,48 @@ use std::{
 
 use super::{Store, changes::Feed, error::StoreError, reader::Reader};
 use crate::domain::{
-    alert::Alert,
     change::{Change, What},
     ids::RowId,
-    transaction::Transaction,
 };
 
 /// Entries of the feed that are read at a time.
 const PAGE: usize = 1_000;
-
-/// Which changes bring a transaction along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Interest {
-    /// Every one, also that it was polled.
-    Everything,
-    /// Those that say something new.
-    NewsOnly,
-}
+/// More isn't told at once, so that whoever fell behind needs no more memory than others.
+const MOST: usize = 5_000;
 
 /// What changed since the last look.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Whether `transactions` is all there is, and what was known before is to be dropped.
+    /// Whether anything may have changed, and what was known before is to be loaded anew.
     pub anew: bool,
     /// What happened, in order; empty after `anew`.
     pub changes: Vec<Change>,
-    /// The transactions concerned, as they are now.
-    pub transactions: Vec<Transaction>,
-    /// Everything that stands as an alert, if that may have changed.
-    pub alerts: Option<Vec<Alert>>,
+    /// Whether there is more to be told at once.
+    pub more: bool,
+}
+
+impl News {
+    /// The transactions that something happened to; with those that were only polled, or without.
+    pub fn rows(&self, polled: bool) -> BTreeSet<RowId> {
+        let wanted = |change: &&Change| polled || change.what != What::Polled;
+        self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
+    }
+}
+
+/// A reader that several threads use in turn.
+#[derive(Clone)]
+pub struct SharedReader(Arc<Mutex<Reader>>);
+
+impl SharedReader {
+    /// Over a connection of its own.
+    pub(super) fn new(reader: Reader) -> Self {
+        Self(Arc::new(Mutex::new(reader)))
+    }
+
+    /// Reads; waits while another thread does. Blocks for the disk; not for async code.
+    pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        work(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A reader with its place in the feed. Clones share both.
@@ -48,20 +62,19 @@ struct Place {
     reader: Reader,
     /// What was read of the feed; `None` before the first look.
     seq: Option<i64>,
-    interest: Interest,
 }
 
 impl Follower {
-    /// A follower that has seen nothing yet: its first news are everything.
-    pub fn new(store: &Store, interest: Interest) -> Result<Self, StoreError> {
-        Ok(Self(Arc::new(Mutex::new(Place { reader: store.reader()?, seq: None, interest }))))
+    /// A follower that has seen nothing yet: its first news are that everything is.
+    pub fn new(store: &Store) -> Result<Self, StoreError> {
+        Ok(Self(Arc::new(Mutex::new(Place { reader: store.reader()?, seq: None }))))
     }
 
-    /// What changed since the last look. Blocks for the disk; not for async code.
+    /// What changed since the last look. What is read after it is at least as new. Blocks for the disk; not for async code.
     pub fn news(&self) -> Result<News, StoreError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match place.seq {
-            None => place.load(),
+            None => place.begin(),
             Some(seq) => place.catch_up(seq),
         }
     }
@@ -73,30 +86,25 @@ impl Follower {
 }
 
 impl Place {
-    fn load(&mut self) -> Result<News, StoreError> {
-        let (transactions, alerts, seq) = self.reader.load()?;
-        self.seq = Some(seq);
-        Ok(News { anew: true, changes: Vec::new(), transactions, alerts: Some(alerts) })
+    fn begin(&mut self) -> Result<News, StoreError> {
+        // First: what comes after it is told again, never missed.
+        self.seq = Some(self.reader.last_change()?);
+        Ok(News { anew: true, ..News::default() })
     }
 
     fn catch_up(&mut self, mut seq: i64) -> Result<News, StoreError> {
-        let mut changes = Vec::new();
+        let mut news = News::default();
         loop {
-            let Feed::Changes(page) = self.reader.changes_after(seq, PAGE)? else { return self.load() };
+            let Feed::Changes(page) = self.reader.changes_after(seq, PAGE)? else { return self.begin() };
             let whole = page.len() < PAGE;
             seq = page.last().map_or(seq, |change| change.seq);
-            changes.extend(page);
-            if whole {
+            news.changes.extend(page);
+            news.more = !whole && news.changes.len() >= MOST;
+            if whole || news.more {
                 break;
             }
         }
-        let wanted = |change: &&Change| self.interest == Interest::Everything || change.what != What::Polled;
-        let rows: BTreeSet<RowId> = changes.iter().filter(wanted).filter_map(|change| change.transaction).collect();
-        let transactions = rows.into_iter().filter_map(|row| self.reader.transaction(row).transpose());
-        let transactions = transactions.collect::<Result<_, _>>()?;
-        let alerting = |change: &Change| matches!(change.what, What::AlertRaised { .. } | What::AlertCleared { .. });
-        let alerts = changes.iter().any(alerting).then(|| self.reader.alerts()).transpose()?;
         self.seq = Some(seq);
-        Ok(News { anew: false, changes, transactions, alerts })
+        Ok(news)
     }
 }

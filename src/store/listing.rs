@@ -13,31 +13,46 @@ use super::{
     order::{self, Stretch, Way},
     transactions,
 };
-use crate::domain::{alert::Alert, filter::Filter, ids::RowId, transaction::Transaction};
+use crate::domain::{alert::Alert, filter::Filter, ids::RowId, status::RouterStatus, transaction::Transaction};
 
 /// A row of a list, with what stands for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed {
-    /// The transaction; of its record only what lists show.
+    /// The transaction, whole.
     pub transaction: Transaction,
     /// Its alerts, the oldest first.
     pub alerts: Vec<Alert>,
 }
 
 /// Where a page lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At the beginning.
     First,
     /// At the end.
     Last,
-    /// Around a row that may have left the list: at most so many before it, and with it so many from it on.
+    /// Around the first of these rows that is in the list; at the beginning if none is.
     Around {
-        /// The row.
-        row: RowId,
-        /// Rows before it.
+        /// The rows, the most wanted first.
+        rows: Vec<RowId>,
+        /// At most so many rows before it; with it the others.
         before: usize,
     },
+}
+
+/// How far a transaction is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Its status; `None` before the first answer.
+    pub status: Option<RouterStatus>,
+    /// Whether it is to be polled.
+    pub is_polled: bool,
+}
+
+impl From<&Transaction> for Progress {
+    fn from(tx: &Transaction) -> Self {
+        Self { status: tx.learned.status.clone(), is_polled: tx.wants_polling() }
+    }
 }
 
 /// A part of a list.
@@ -72,7 +87,10 @@ impl<'a> Listing<'a> {
         let page = match place {
             Place::First => self.begin(length),
             Place::Last => self.end(length),
-            Place::Around { row, before } => self.around(row, (before, length.saturating_sub(before))),
+            Place::Around { rows, before } => match self.first_of(&rows)? {
+                Some(row) => self.around(row, (before, length.saturating_sub(before))),
+                None => self.begin(length),
+            },
         }?;
         snapshot.finish()?;
         Ok(page)
@@ -91,10 +109,9 @@ impl<'a> Listing<'a> {
 
     fn around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
         let Some(standing) = self.standing(row)? else { return self.begin(before + behind) };
-        let itself = self.holds(row)?.then_some(row);
-        let others = self.rows(Some(&standing), Way::Forwards, behind + 1 - usize::from(itself.is_some()))?;
+        let others = self.rows(Some(&standing), Way::Forwards, behind)?;
         let rows_before = self.rows(Some(&standing), Way::Backwards, before + 1)?;
-        self.read((rows_before, before), (itself.into_iter().chain(others).collect(), behind))
+        self.read((rows_before, before), ([vec![row], others].concat(), behind))
     }
 
     /// The page of so many of the rows before a place, the nearest first, and so many of those from it on.
@@ -108,6 +125,22 @@ impl<'a> Listing<'a> {
     /// The numbers of all rows, in order: 8 bytes each.
     pub fn all(&self) -> Result<Vec<RowId>, StoreError> {
         self.rows(None, Way::Forwards, usize::MAX)
+    }
+
+    /// Of all rows how far each is, in no order.
+    pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
+        let mut found = Vec::new();
+        let sql = format!(
+            "SELECT id, status, settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL FROM transactions WHERE {}",
+            self.condition.sql
+        );
+        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
+        while let Some(row) = rows.next()? {
+            let status = row.get::<_, Option<String>>(1)?.map(RouterStatus::from);
+            found.push((RowId(row.get(0)?), Progress { status, is_polled: row.get(2)? }));
+        }
+        Ok(found)
     }
 
     /// How many rows there are. Costs n in what the filter's index leaves.
@@ -191,14 +224,21 @@ impl<'a> Listing<'a> {
         Ok(None)
     }
 
-    fn holds(&self, row: RowId) -> Result<bool, StoreError> {
-        let condition = self.condition.clone().and("id = ?", &[Value::Integer(row.0)]);
-        let sql = format!("SELECT 1 FROM transactions WHERE {}", condition.sql);
-        Ok(self.db.prepare_cached(&sql)?.exists(params_from_iter(&condition.parameters))?)
+    /// The first of these rows that is in the list.
+    fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>, StoreError> {
+        let sql = format!("SELECT 1 FROM transactions WHERE {} AND id = ?", self.condition.sql);
+        let mut statement = self.db.prepare_cached(&sql)?;
+        for row in rows {
+            let own = [Value::Integer(row.0)];
+            if statement.exists(params_from_iter(self.condition.parameters.iter().chain(&own)))? {
+                return Ok(Some(*row));
+            }
+        }
+        Ok(None)
     }
 
     fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
-        let Some(transaction) = transactions::outline(self.db, row)? else { return Ok(None) };
+        let Some(transaction) = transactions::by_row(self.db, row)? else { return Ok(None) };
         Ok(Some(Listed { alerts: alerts::of_transaction(self.db, row)?, transaction }))
     }
 }

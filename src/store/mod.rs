@@ -20,6 +20,7 @@ mod listing;
 mod migrate;
 mod observations;
 mod order;
+mod overview;
 mod pollers;
 mod quotes;
 mod reader;
@@ -39,11 +40,12 @@ use tokio::sync::watch;
 pub use self::{
     changes::Feed,
     error::StoreError,
-    follower::{Follower, Interest, News},
+    follower::{Follower, News, SharedReader},
     forecasts::RouteStats,
     import::ImportReport,
-    listing::{Listed, Listing, Page, Place},
+    listing::{Listed, Listing, Page, Place, Progress},
     observations::StoredObservation,
+    overview::Load,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
@@ -103,6 +105,11 @@ impl Store {
     /// A connection for reading, for one thread.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         Reader::open(&self.path)
+    }
+
+    /// A connection for reading, for several threads in turn.
+    pub fn shared_reader(&self) -> Result<SharedReader, StoreError> {
+        Ok(SharedReader::new(self.reader()?))
     }
 
     /// Where the store is.

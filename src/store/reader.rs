@@ -15,6 +15,7 @@ use super::{
     forecasts::{self, RouteStats},
     listing::Listing,
     observations::{self, StoredObservation},
+    overview::{self, Load},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
     records, transactions,
@@ -43,8 +44,8 @@ pub enum Lookup {
     None,
     /// One transaction.
     One(Box<Transaction>),
-    /// Several; these hashes, at most ten.
-    Many(Vec<TxHash>),
+    /// Several; at most ten of them.
+    Many(Vec<Transaction>),
 }
 
 /// One line of a transaction's history.
@@ -99,6 +100,61 @@ impl Reader {
     /// How many alerts stand, by rule.
     pub fn alert_counts(&self) -> Result<Vec<(Rule, u64)>, StoreError> {
         alerts::counts(&self.connection)
+    }
+
+    /// The most urgent alert of a transaction, with that transaction as lists show it.
+    pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>, StoreError> {
+        overview::most_urgent(&self.connection)
+    }
+
+    /// These transactions, as far as they are still there, in the order in which they were tracked.
+    pub fn transactions(&self, rows: impl IntoIterator<Item = RowId>) -> Result<Vec<Transaction>, StoreError> {
+        rows.into_iter().filter_map(|row| self.transaction(row).transpose()).collect()
+    }
+
+    /// Hands on each of these transactions that is still there, in their order, with what stands for it; ends at the first error.
+    /// Each is read for itself, so that whoever is slow to take them holds nobody up.
+    pub fn each<E: From<StoreError>>(
+        &self,
+        rows: &[RowId],
+        mut each: impl FnMut(&Transaction, &[Alert]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for row in rows {
+            if let Some(transaction) = self.transaction(*row)? {
+                each(&transaction, &self.alerts_of(*row)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many are tracked.
+    pub fn tracked(&self) -> Result<u64, StoreError> {
+        overview::tracked(&self.connection)
+    }
+
+    /// The newest answer about anything.
+    pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        overview::newest(&self.connection)
+    }
+
+    /// The oldest answer among those that a profile's poller has to look after.
+    pub fn oldest_answer(&self, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
+        overview::oldest(&self.connection, profile)
+    }
+
+    /// What a profile's poller has to look after at `now`, in numbers.
+    pub fn polling_load(&self, profile: &str, now: DateTime<Utc>) -> Result<Load, StoreError> {
+        overview::load(&self.connection, profile, now)
+    }
+
+    /// Hands on each transaction that a profile's poller has to look after, as lists show it.
+    pub fn each_polled(&self, profile: &str, mut each: impl FnMut(Transaction)) -> Result<(), StoreError> {
+        overview::each_polled(&self.connection, profile, &mut each)
+    }
+
+    /// The row of the tracked transaction with this hash in a profile, or else in any.
+    pub fn known(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+        transactions::known(&self.connection, profile, hash)
     }
 
     /// What passes a filter at a moment, in its order.
@@ -213,7 +269,7 @@ impl Reader {
             return Ok(Lookup::None);
         }
         let part = text.to_lowercase();
-        Ok(Lookup::from(self.select("instr(lower(transaction_id), ?1) > 0", &part)?))
+        Ok(Lookup::from(self.select("instr(lower(transaction_key), ?1) > 0", &part)?))
     }
 
     fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>, StoreError> {
@@ -230,7 +286,7 @@ impl From<Vec<Transaction>> for Lookup {
             (1, Some(one)) => Self::One(Box::new(one)),
             (_, Some(last)) => {
                 found.push(last);
-                Self::Many(found.into_iter().map(|found| found.told.transaction_id).collect())
+                Self::Many(found)
             }
             (_, None) => Self::None,
         }

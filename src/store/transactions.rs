@@ -90,6 +90,14 @@ pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>
     Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
 }
 
+/// The row of the one with this hash in a profile, or else in any.
+pub(super) fn known(db: &Connection, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+    let sql = "SELECT id FROM transactions WHERE transaction_key = ? ORDER BY profile <> ?, id LIMIT 1";
+    let row =
+        db.prepare_cached(sql)?.query_row(params![hash.key(), profile], |row| row.get(0).map(RowId)).optional()?;
+    Ok(row)
+}
+
 /// Everything that is tracked, whole, in the order in which it came.
 pub(super) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreError> {
     let mut statement = db.prepare_cached(&format!("{SELECT} ORDER BY id"))?;

@@ -1,6 +1,10 @@
 //! What `update` wants done outside of the model.
 
-use crate::domain::{ids::RowId, transaction::NewTransaction};
+use super::model::list::PageRequest;
+use crate::domain::{
+    ids::{RowId, TxHash},
+    transaction::NewTransaction,
+};
 
 /// One thing to be done; the loop does it.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +21,19 @@ pub enum Effect {
     Copy(String),
     /// Tell whoever polls what this person has open now: nothing any more if there is none.
     LookAt(Option<RowId>),
-    /// Read a transaction's history.
+    /// Read a transaction's history, and how it is now.
     LoadHistory(RowId),
+    /// Read a part of the list.
+    LoadPage(PageRequest),
+    /// Count what is tracked and what is listed.
+    Count,
+    /// Find the transaction with an alert that comes next in the list, behind a row or before it.
+    FindAlert {
+        /// From where.
+        row: RowId,
+        /// Which way.
+        forwards: bool,
+    },
+    /// Find which of these hashes, or parts of hashes, are tracked.
+    FindKnown(Vec<TxHash>),
 }

@@ -1,29 +1,39 @@
-//! Models for tests: a dashboard that has read its store.
+//! Models for tests: a dashboard over a store in memory, put in order by `domain::filter`.
 //!
 //! Only tests may use it. Everything comes in as messages, as it does in the program.
+
+use std::{
+    collections::HashMap,
+    ops::{Deref, DerefMut},
+};
 
 use chrono::{DateTime, Offset, Utc};
 
 use super::{
     effect::Effect,
     keymap,
-    model::{Model, Setting},
-    update::{Msg, update},
+    model::{
+        Listing, Model, Overview, Setting,
+        list::{PageRequest, Tab},
+    },
+    update::{Heard, Msg, update},
 };
 use crate::{
     clock::{Mono, Now},
     domain::{
-        alert::{Alert, Rule, Subject},
+        alert::{self, Alert, Rule, Subject},
         answer::Templates,
-        ids::RowId,
+        change::{Change, What},
+        filter::{self, Candidate, Filter},
+        ids::{RowId, TxHash},
         need::Need,
         transaction::Transaction,
     },
-    store::{News, PollerReport},
+    store::{Listed, News, Page, Place, PollerReport},
 };
 
 /// A dashboard that knows nothing yet; it polls, in UTC.
-pub fn blank(size: (u16, u16)) -> Model {
+pub fn blank(size: (u16, u16)) -> Desk {
     let setting = Setting {
         profile: "default".into(),
         shown_id: Some("…7f3a".into()),
@@ -34,7 +44,13 @@ pub fn blank(size: (u16, u16)) -> Model {
         any_chain: false,
         templates: Templates::default(),
     };
-    Model::new(setting, size)
+    Desk {
+        model: Model::new(setting, size),
+        transactions: HashMap::new(),
+        alerts: HashMap::new(),
+        profile_alerts: Vec::new(),
+        changes: 0,
+    }
 }
 
 /// A moment; the monotonic clock started at the Unix epoch.
@@ -56,14 +72,138 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
     }
 }
 
-/// Everything that the store holds, as the first reading brings it.
-pub fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> News {
-    News { anew: true, changes: Vec::new(), transactions, alerts: Some(alerts) }
+/// A dashboard over a store in memory: what it wants read is read at once.
+pub struct Desk {
+    model: Model,
+    transactions: HashMap<RowId, Transaction>,
+    alerts: HashMap<RowId, Vec<Alert>>,
+    profile_alerts: Vec<Alert>,
+    changes: i64,
 }
 
-/// Some transactions as they are now, as a later reading brings them.
-pub fn changed(transactions: Vec<Transaction>) -> News {
-    News { anew: false, changes: Vec::new(), transactions, alerts: None }
+impl Deref for Desk {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl DerefMut for Desk {
+    fn deref_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
+}
+
+impl Desk {
+    /// Takes in a message and whatever is read because of it; the effects that remain.
+    pub fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
+        let mut effects = update(&mut self.model, message, now);
+        let mut remaining = Vec::new();
+        while !effects.is_empty() {
+            let effect = effects.remove(0);
+            match self.read(&effect, now) {
+                Some(answer) => effects.extend(update(&mut self.model, answer, now)),
+                None => remaining.push(effect),
+            }
+        }
+        remaining
+    }
+
+    fn read(&self, effect: &Effect, now: Now) -> Option<Msg> {
+        Some(match effect {
+            Effect::LoadPage(request) => Msg::Page(Box::new((request.clone(), Ok(self.page(request, now))))),
+            Effect::Count => Msg::Counted(Box::new(Ok(self.overview(now)))),
+            Effect::FindAlert { row, forwards } => {
+                let rows = self.rows(&self.model.list.listed(), now);
+                let here = rows.iter().position(|own| own == row)?;
+                let alerting = |row: &&RowId| self.alerts.contains_key(row);
+                let found = match forwards {
+                    true => rows.iter().skip(here + 1).find(alerting),
+                    false => rows.iter().take(here).rev().find(alerting),
+                };
+                Msg::FoundAlert(found.copied())
+            }
+            Effect::FindKnown(hashes) => {
+                let row = |hash: &TxHash| {
+                    let same = |tx: &&Transaction| tx.told.transaction_id.key() == hash.key();
+                    self.transactions.values().find(same).map(|tx| (hash.as_str().to_owned(), tx.id))
+                };
+                Msg::Known(hashes.iter().filter_map(row).collect())
+            }
+            _ => return None,
+        })
+    }
+
+    fn rows(&self, filter: &Filter, now: Now) -> Vec<RowId> {
+        let alerts = |tx: &Transaction| self.alerts.get(&tx.id).map_or(&[][..], Vec::as_slice);
+        let candidates = self.transactions.values().map(|tx| Candidate { tx, alerts: alerts(tx) });
+        let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
+        passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now.wall));
+        passing.iter().map(|candidate| candidate.tx.id).collect()
+    }
+
+    fn page(&self, request: &PageRequest, now: Now) -> Page {
+        let rows = self.rows(&request.filter, now);
+        let place = |row: &RowId| rows.iter().position(|own| own == row);
+        let from = match &request.place {
+            Place::First => 0,
+            Place::Last => rows.len().saturating_sub(request.length),
+            Place::Around { rows, before } => rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before)),
+        };
+        let to = (from + request.length).min(rows.len());
+        let listed = |row: &RowId| Listed {
+            transaction: self.transactions[row].clone(),
+            alerts: self.alerts.get(row).cloned().unwrap_or_default(),
+        };
+        Page { rows: rows[from..to].iter().map(listed).collect(), more_before: from > 0, more_behind: to < rows.len() }
+    }
+
+    fn overview(&self, now: Now) -> Overview {
+        let mut alerts = [0; 3];
+        for alert in self.alerts.values().flatten().chain(&self.profile_alerts) {
+            alerts[2 - alert.rule.severity() as usize] += 1;
+        }
+        let list = &self.model.list;
+        let rows = self.rows(&list.listed(), now);
+        let first = list.part.rows.first().copied();
+        let before = first.and_then(|first| Some((first, rows.iter().position(|row| *row == first)? as u64)));
+        let urgent = |(row, alerts): (&RowId, &Vec<Alert>)| {
+            Some((alerts.iter().min_by_key(|alert| alert.rule)?.clone(), self.transactions.get(row)?.clone()))
+        };
+        Overview {
+            tabs: Tab::ALL.map(|tab| self.rows(&tab.filter(), now).len() as u64),
+            alerts,
+            most_urgent: self
+                .alerts
+                .iter()
+                .filter_map(urgent)
+                .min_by_key(|(alert, tx)| (alert.rule, tx.deadline().submitted, tx.id)),
+            listed: Listing { view: list.view(), total: rows.len() as u64, before },
+        }
+    }
+
+    fn oldest_answer(&self) -> Option<DateTime<Utc>> {
+        let polled = self.transactions.values().filter(|tx| tx.profile == self.setting.profile && tx.wants_polling());
+        polled.map(|tx| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at)).min()
+    }
+}
+
+/// What changes in the store.
+pub struct Story {
+    transactions: Vec<Transaction>,
+    /// Everything that stands, if that changes.
+    alerts: Option<Vec<Alert>>,
+}
+
+/// Everything that the store holds, for the first reading.
+pub fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> Story {
+    Story { transactions, alerts: Some(alerts) }
+}
+
+/// Some transactions as they are now, for a later reading.
+pub fn changed(transactions: Vec<Transaction>) -> Story {
+    Story { transactions, alerts: None }
 }
 
 /// A poller that is at work at `at`.
@@ -84,25 +224,45 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
     }
 }
 
-/// Brings news to the dashboard.
-pub fn hear(model: &mut Model, news: News, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
-    update(model, Msg::News(Box::new(news), poller), now)
+/// Lets something happen in the store, and brings the news of it to the dashboard.
+pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+    let mut news = News { anew: desk.changes == 0, ..News::default() };
+    for transaction in story.transactions {
+        desk.changes += 1;
+        let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
+        let what = What::Polled;
+        news.changes.push(Change {
+            seq: desk.changes,
+            at: now.wall,
+            profile,
+            transaction: row,
+            what,
+            observation: None,
+        });
+        desk.transactions.insert(transaction.id, transaction);
+    }
+    if let Some(alerts) = story.alerts {
+        (desk.alerts, desk.profile_alerts) = alert::by_subject(alerts);
+        desk.changes += 1;
+    }
+    let (profile_alerts, oldest_answer) = (desk.profile_alerts.clone(), desk.oldest_answer());
+    desk.take(Msg::News(Box::new(Heard { news, poller, profile_alerts, oldest_answer })), now)
 }
 
 /// Presses keys, one after the other; what the last of them brings.
-pub fn press(model: &mut Model, keys: &[&str], now: Now) -> Vec<Effect> {
+pub fn press(desk: &mut Desk, keys: &[&str], now: Now) -> Vec<Effect> {
     let mut effects = Vec::new();
     for key in keys {
         let key = keymap::parse(key).unwrap_or_else(|| panic!("{key} can't be pressed"));
-        effects = update(model, Msg::Key(key), now);
+        effects = desk.take(Msg::Key(key), now);
     }
     effects
 }
 
 /// Types a text, letter by letter.
-pub fn type_in(model: &mut Model, text: &str, now: Now) {
+pub fn type_in(desk: &mut Desk, text: &str, now: Now) {
     for letter in text.chars() {
         let key = crossterm::event::KeyCode::Char(letter).into();
-        update(model, Msg::Key(key), now);
+        desk.take(Msg::Key(key), now);
     }
 }

@@ -8,6 +8,7 @@ pub mod effect;
 #[cfg(test)]
 mod fixtures;
 pub mod keymap;
+mod look;
 pub mod model;
 pub mod run;
 pub mod terminal;

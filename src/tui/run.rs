@@ -16,24 +16,24 @@ use tokio::{
 
 use super::{
     effect::Effect,
-    model::{Model, Setting, history::History},
+    look,
+    model::{Model, Setting, list::PageRequest},
     theme::Theme,
-    update::{Msg, update},
+    update::{Heard, Msg, update},
     view::view,
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    domain::{
-        experience::{Past, RouteKey},
-        ids::RowId,
-    },
-    store::{Follower, Interest, Reader, Store, StoreError},
+    store::{Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
+
+/// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
+const COUNTING: u32 = 20;
 
 /// How long what a person has open counts, unless it is said again.
 const ATTENTION: Duration = Duration::from_secs(60);
@@ -103,15 +103,6 @@ where
     }
 }
 
-/// What happened to a transaction, and what was observed of others on its route.
-fn history(reader: &Reader, row: RowId) -> Result<History, StoreError> {
-    let past = match reader.transaction(row)? {
-        Some(tx) => reader.past(&tx.profile, &RouteKey::of(&tx))?,
-        None => Past::default(),
-    };
-    Ok(History::new(&reader.history(row)?, past))
-}
-
 fn fault(error: impl std::fmt::Display) -> RunError {
     RunError::Terminal(error.to_string())
 }
@@ -123,6 +114,9 @@ struct Dashboard {
     clock: Clock,
     store: Store,
     follower: Follower,
+    /// For what is on the screen, and for what takes longer, so that neither waits for the other.
+    pages: SharedReader,
+    numbers: SharedReader,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -130,11 +124,25 @@ struct Dashboard {
     reading: bool,
     /// Whether the last reading failed: the next second tries again.
     read_again: bool,
+    /// Whether a part of the list is being read, and what is to be read after it.
+    paging: bool,
+    next_page: Option<PageRequest>,
+    counting: Counting,
     dirty: bool,
     redraw: bool,
     quit: bool,
     last_frame: Option<Mono>,
     next_tick: Mono,
+}
+
+/// When what is tracked is counted.
+#[derive(Default)]
+struct Counting {
+    wanted: bool,
+    /// Since when it is being counted.
+    began: Option<Mono>,
+    /// Not before that.
+    next: Mono,
 }
 
 impl Dashboard {
@@ -145,12 +153,17 @@ impl Dashboard {
             model: Model::new(setting, (size.width, size.height)),
             theme,
             clipboard,
-            follower: Follower::new(&store, Interest::Everything)?,
+            follower: Follower::new(&store)?,
+            pages: store.shared_reader()?,
+            numbers: store.shared_reader()?,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
             reading: false,
             read_again: false,
+            paging: false,
+            next_page: None,
+            counting: Counting::default(),
             dirty: true,
             redraw: false,
             quit: false,
@@ -173,11 +186,14 @@ impl Dashboard {
 
     fn wake(&self, now: Now) -> Mono {
         let frame = self.last_frame.map_or(now.mono, |last| last + FRAME);
-        if self.dirty { self.next_tick.min(frame) } else { self.next_tick }
+        let frame = if self.dirty { frame } else { self.next_tick };
+        let due = self.counting.wanted && self.counting.began.is_none();
+        self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick })
     }
 
     fn on_time(&mut self) {
         let now = self.clock.now();
+        self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
             self.take(Msg::Tick);
@@ -200,13 +216,26 @@ impl Dashboard {
     }
 
     fn take(&mut self, message: Msg) {
-        if matches!(message, Msg::News(..) | Msg::NotRead(_)) {
-            (self.reading, self.read_again) = (false, matches!(message, Msg::NotRead(_)));
+        match &message {
+            Msg::News(heard) => {
+                (self.reading, self.read_again) = (false, false);
+                if heard.news.more {
+                    self.read_news();
+                }
+            }
+            Msg::NotRead(_) => (self.reading, self.read_again) = (false, true),
+            Msg::Page(_) => self.paging = false,
+            Msg::Counted(_) => self.counted(),
+            _ => {}
         }
         self.dirty = true;
         for effect in update(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
+        if let Some(next) = self.next_page.take_if(|_| !self.paging) {
+            self.read_page(next);
+        }
+        self.count_if_due(self.clock.now().mono);
     }
 
     fn perform(&mut self, effect: Effect) {
@@ -228,12 +257,19 @@ impl Dashboard {
                 Ok(()) => Msg::Tick,
                 Err(error) => Msg::Fault(error.to_string()),
             }),
-            Effect::LoadHistory(row) => {
-                let follower = self.follower.clone();
-                self.spawn(move || match follower.read(|reader| history(reader, row)) {
-                    Ok(history) => Msg::History(row, history),
-                    Err(error) => Msg::Fault(error.to_string()),
+            Effect::LoadHistory(row) => self.read(&self.pages.clone(), move |reader| {
+                look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
+            }),
+            Effect::LoadPage(request) => self.next_page = Some(request),
+            Effect::Count => self.counting.wanted = true,
+            Effect::FindAlert { row, forwards } => {
+                let filter = self.model.list.listed();
+                self.read(&self.pages.clone(), move |reader| {
+                    look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
+            }
+            Effect::FindKnown(hashes) => {
+                self.read(&self.pages.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
             Effect::LookAt(open) => {
                 let until = at + self.clock.on_the_wall(ATTENTION);
@@ -248,14 +284,60 @@ impl Dashboard {
         self.tasks.spawn_blocking(work);
     }
 
+    /// Reads the store on the pool; what fails is said.
+    fn read(&mut self, reader: &SharedReader, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
+        let reader = reader.clone();
+        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
+    }
+
+    fn read_page(&mut self, request: PageRequest) {
+        self.paging = true;
+        let now = self.clock.now().wall;
+        let pages = self.pages.clone();
+        self.spawn(move || {
+            let page = pages.read(|reader| look::page(reader, &request, now));
+            Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
+        });
+    }
+
+    fn count_if_due(&mut self, now: Mono) {
+        let Counting { wanted: true, began: None, next } = self.counting else { return };
+        if now < next || self.paging {
+            return;
+        }
+        (self.counting.wanted, self.counting.began) = (false, Some(now));
+        let (wall, list) = (self.clock.now().wall, &self.model.list);
+        let (listed, view, first) = (list.listed(), list.view(), list.part.rows.first().copied());
+        let numbers = self.numbers.clone();
+        self.spawn(move || {
+            let overview = numbers.read(|reader| look::overview(reader, (&listed, wall), (view, first)));
+            Msg::Counted(Box::new(overview.map_err(|error| error.to_string())))
+        });
+    }
+
+    fn counted(&mut self) {
+        let now = self.clock.now().mono;
+        let cost = self.counting.began.take().map_or(Duration::ZERO, |began| now.since(began));
+        self.counting.next = now + cost * COUNTING;
+    }
+
     fn read_news(&mut self) {
         self.reading = true;
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         self.spawn(move || {
-            // The news last: read, they don't come again.
-            let poller = follower.read(|reader| reader.poller(&profile));
-            match poller.and_then(|poller| Ok((follower.news()?, poller))) {
-                Ok((news, poller)) => Msg::News(Box::new(news), poller),
+            let heard = || {
+                let news = follower.news()?;
+                follower.read(|reader| {
+                    Ok(Heard {
+                        poller: reader.poller(&profile)?,
+                        profile_alerts: reader.profile_alerts()?,
+                        oldest_answer: reader.oldest_answer(&profile)?,
+                        news,
+                    })
+                })
+            };
+            match heard() {
+                Ok(heard) => Msg::News(Box::new(heard)),
                 Err(error) => Msg::NotRead(error.to_string()),
             }
         });

@@ -74,6 +74,13 @@ impl Filter {
         Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
     }
 
+    /// The same of one profile alone.
+    #[must_use]
+    pub fn of_profile(&self, profile: &str) -> Self {
+        let of_profile = term::Term { negated: false, test: term::Test::Profile(profile.to_lowercase()) };
+        Self { terms: std::iter::once(of_profile).chain(self.terms.iter().cloned()).collect(), sort: self.sort.clone() }
+    }
+
     /// The order, for [`compare`]. Never empty.
     pub fn sort(&self) -> &[SortKey] {
         &self.sort

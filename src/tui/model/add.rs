@@ -1,5 +1,7 @@
 //! The dialog for adding and finding: what was pasted or typed, and what was found in it.
 
+use std::collections::HashMap;
+
 use tui_input::Input;
 
 use crate::{
@@ -16,6 +18,12 @@ pub struct AddForm {
     pub input: Input,
     /// What was found, line by line.
     pub found: Vec<Found>,
+    /// Of hashes that were asked about the row, if they are tracked.
+    tracked: HashMap<String, Option<RowId>>,
+    /// Whether the answer about some is still to come.
+    asked: bool,
+    /// Whether Enter waits for it.
+    submitted: bool,
 }
 
 /// What was found in a line, and what is known of it.
@@ -62,15 +70,52 @@ impl AddForm {
         self.input = Input::new(last.to_owned());
     }
 
-    /// Reads the text anew; `find` says which tracked transaction has a hash.
-    pub fn read(&mut self, any_chain: bool, find: impl Fn(&TxHash) -> Option<RowId>) {
+    /// Reads the text anew. Of a hash that was found before it stays known whether it is tracked.
+    pub fn read(&mut self, any_chain: bool) {
         let options = Options { any_chain, ..Options::default() };
-        let known = |pasted: &Pasted| match pasted {
-            Pasted::Complete(new) => find(&new.told.transaction_id),
-            Pasted::Hash { hash, .. } => find(hash),
-            Pasted::Nothing { .. } => None,
-        };
         let found = intake::paste(&self.text(), &options).into_iter();
-        self.found = found.map(|pasted| Found { known: known(&pasted), pasted }).collect();
+        self.found = found.map(|pasted| Found { known: None, pasted }).collect();
+        self.submitted = false;
+        for found in &mut self.found {
+            found.known = found.hash().and_then(|hash| self.tracked.get(hash.as_str()).copied().flatten());
+        }
+    }
+
+    /// The hashes of which isn't known whether they are tracked; who asks is to bring the answer to
+    /// [`take_in`](Self::take_in).
+    pub fn ask(&mut self) -> Vec<TxHash> {
+        let hashes = self.found.iter().filter_map(Found::hash);
+        let unknown: Vec<TxHash> = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str())).cloned().collect();
+        self.asked = !unknown.is_empty();
+        unknown
+    }
+
+    /// Takes in which hashes are tracked, of those that were asked about last; whether Enter was waiting for that.
+    pub fn take_in(&mut self, known: &HashMap<String, RowId>) -> bool {
+        for found in &mut self.found {
+            if let Some(hash) = found.hash().map(|hash| hash.as_str().to_owned()) {
+                let row = known.get(&hash).copied().or(self.tracked.get(&hash).copied().flatten());
+                self.tracked.insert(hash, row);
+                found.known = row;
+            }
+        }
+        self.asked = false;
+        std::mem::take(&mut self.submitted)
+    }
+
+    /// Whether Enter has to wait until it is known what is tracked; it is carried out then.
+    pub fn wait_for_known(&mut self) -> bool {
+        self.submitted = self.asked;
+        self.asked
+    }
+}
+
+impl Found {
+    fn hash(&self) -> Option<&TxHash> {
+        match &self.pasted {
+            Pasted::Complete(new) => Some(&new.told.transaction_id),
+            Pasted::Hash { hash, .. } => Some(hash),
+            Pasted::Nothing { .. } => None,
+        }
     }
 }

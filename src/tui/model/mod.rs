@@ -1,6 +1,8 @@
-//! What the dashboard knows: the store's transactions and alerts, what is shown of them, and where the person is.
+//! What the dashboard knows: the part of the store that is on the screen and around it, all of it in numbers, and where the
+//! person is.
 //!
-//! Plain data. It must never hold a handle to anything: what it wants done goes out as an effect.
+//! Plain data, and no more of it for a million transactions than for a hundred. It must never hold a handle to anything: what it
+//! wants done goes out as an effect.
 
 pub mod add;
 pub mod history;
@@ -11,16 +13,20 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, FixedOffset, Utc};
 use tui_input::Input;
 
-use self::{add::AddForm, history::History, list::List};
+use self::{
+    add::AddForm,
+    history::History,
+    list::{List, PageRequest, Part},
+};
 use crate::{
     clock::Mono,
     domain::{
-        alert::{self, Alert, Severity},
+        alert::{Alert, Severity},
         answer::Templates,
         ids::RowId,
         transaction::Transaction,
     },
-    store::{News, PollerReport},
+    store::{Listed, Page, PollerReport},
 };
 
 /// What fills the screen.
@@ -107,17 +113,45 @@ pub struct Setting {
     pub templates: Templates,
 }
 
+/// All that is tracked, in numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Overview {
+    /// How many each saved view holds.
+    pub tabs: [u64; 5],
+    /// How many alerts stand, by severity: critical, warning, info.
+    pub alerts: [u64; 3],
+    /// The most urgent alert of a transaction, with that transaction.
+    pub most_urgent: Option<(Alert, Transaction)>,
+    /// The list that was shown when it was counted.
+    pub listed: Listing,
+}
+
+/// A list in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The number of its view.
+    pub view: u64,
+    /// How many rows it has.
+    pub total: u64,
+    /// A row of it, and how many stand before that.
+    pub before: Option<(RowId, u64)>,
+}
+
 /// The dashboard's state.
 #[derive(Debug)]
 pub struct Model {
     /// What stays the same.
     pub setting: Setting,
-    /// Everything that is tracked.
+    /// The transactions of the part of the list that was read, and what is open.
     pub transactions: HashMap<RowId, Transaction>,
-    /// What stands for each transaction.
+    /// What stands for each of these.
     pub alerts: HashMap<RowId, Vec<Alert>>,
     /// What stands for the whole profile, the gravest first.
     pub profile_alerts: Vec<Alert>,
+    /// All that is tracked, in numbers.
+    pub overview: Overview,
+    /// The oldest answer among those that are polled.
+    pub oldest_answer: Option<DateTime<Utc>>,
     /// What is shown, in which order, and what is selected.
     pub list: List,
     /// What fills the screen.
@@ -136,6 +170,8 @@ pub struct Model {
     pub size: (u16, u16),
     /// Whether the first reading is done.
     pub loaded: bool,
+    /// Whether the list couldn't be read: the next second tries again.
+    pub unread: bool,
 }
 
 impl Model {
@@ -146,6 +182,8 @@ impl Model {
             transactions: HashMap::new(),
             alerts: HashMap::new(),
             profile_alerts: Vec::new(),
+            overview: Overview::default(),
+            oldest_answer: None,
             list: List::default(),
             screen: Screen::List,
             overlay: Overlay::None,
@@ -155,28 +193,44 @@ impl Model {
             notice: None,
             size,
             loaded: false,
+            unread: false,
         }
     }
 
-    /// Takes in what changed in the store. The list isn't put in order yet.
-    pub fn take_in(&mut self, news: News, poller: Option<PollerReport>) {
-        if news.anew {
-            self.transactions.clear();
-            self.loaded = true;
+    /// Takes in a part of the list that was read.
+    pub fn take_page(&mut self, request: &PageRequest, page: Page) {
+        if request.view != self.list.view() {
+            return;
         }
-        self.transactions.extend(news.transactions.into_iter().map(|transaction| (transaction.id, transaction)));
-        if let Some(alerts) = news.alerts {
-            (self.alerts, self.profile_alerts) = alert::by_subject(alerts);
-            self.profile_alerts.retain(|alert| alert.profile == self.setting.profile);
-            self.profile_alerts.sort_by_key(|alert| alert.rule);
+        let open = self.list.selected.filter(|_| self.list.held);
+        self.transactions.retain(|row, _| Some(*row) == open);
+        self.alerts.retain(|row, _| Some(*row) == open);
+        let rows = page.rows.iter().map(|listed| listed.transaction.id).collect();
+        for Listed { transaction, alerts } in page.rows {
+            self.alerts.insert(transaction.id, alerts);
+            self.transactions.insert(transaction.id, transaction);
         }
-        self.poller = poller;
+        self.list.take_in(request, Part { rows, more_before: page.more_before, more_behind: page.more_behind });
+        self.loaded = true;
     }
 
-    /// Puts the list in order again.
-    pub fn arrange(&mut self, now: DateTime<Utc>) {
+    /// Takes in what was counted.
+    pub fn take_overview(&mut self, overview: Overview) {
+        self.list.counts = overview.tabs;
+        let Listing { view, total, before } = overview.listed;
+        if view == self.list.view() {
+            self.list.total = Some(total);
+            let first = self.list.part.rows.first();
+            self.list.before =
+                before.filter(|(row, _)| Some(row) == first).map(|(_, count)| count).or(self.list.before);
+        }
+        self.overview = overview;
+    }
+
+    /// The list may look otherwise by now: it is to be read again.
+    pub fn look_again(&mut self) {
         self.list.held = matches!(self.screen, Screen::Detail { .. });
-        self.list.arrange(&self.transactions, &self.alerts, now);
+        self.list.look_again();
     }
 
     /// The selected transaction.
@@ -194,32 +248,9 @@ impl Model {
         self.alerts_of(row).iter().map(|alert| alert.rule.severity()).max()
     }
 
-    /// How many alerts stand, by severity: critical, warning, info.
-    pub fn alert_counts(&self) -> [usize; 3] {
-        let mut counts = [0; 3];
-        for alert in self.alerts.values().flatten().chain(&self.profile_alerts) {
-            match alert.rule.severity() {
-                Severity::Critical => counts[0] += 1,
-                Severity::Warning => counts[1] += 1,
-                Severity::Info => counts[2] += 1,
-            }
-        }
-        counts
-    }
-
-    /// The most urgent alert of a transaction: overdue first, of these the one that is due longest.
-    pub fn most_urgent<'a>(&'a self) -> Option<(&'a Alert, &'a Transaction)> {
-        let urgent = |(row, alerts): (&RowId, &'a Vec<Alert>)| {
-            Some((alerts.iter().min_by_key(|alert| alert.rule)?, self.transactions.get(row)?))
-        };
-        self.alerts.iter().filter_map(urgent).min_by_key(|(alert, tx)| (alert.rule, tx.deadline().at, tx.id))
-    }
-
-    /// The oldest answer among those that are polled; of one never answered the time since it was first seen.
-    pub fn oldest_answer(&self, now: DateTime<Utc>) -> Option<Duration> {
-        let polled = self.transactions.values().filter(|tx| tx.profile == self.setting.profile && tx.wants_polling());
-        let answer = |tx: &Transaction| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at);
-        polled.map(answer).min().map(|oldest| crate::domain::span::between(oldest, now))
+    /// How old the oldest answer is among those that are polled.
+    pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
+        self.oldest_answer.map(|oldest| crate::domain::span::between(oldest, now))
     }
 
     /// The poller's report, unless no poller can be there any more.

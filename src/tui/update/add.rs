@@ -1,12 +1,14 @@
 //! Adding and finding: parsed as typed; Enter tracks what is complete and opens what is known.
 
+use std::collections::HashMap;
+
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::Effect;
 use crate::{
     clock::Now,
-    domain::ids::{RowId, TxHash},
+    domain::ids::RowId,
     intake::Pasted,
     store::ImportReport,
     tui::model::{Model, Overlay, Screen, Tone, list::Tab},
@@ -15,18 +17,18 @@ use crate::{
 /// More of a paste isn't taken: it is read anew on every key press, and what is longer is a file for `hoptop import`.
 const PASTE_LIMIT: usize = 128 * 1024;
 
-pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     match key.code {
         KeyCode::Esc => model.overlay = Overlay::None,
-        KeyCode::Enter => return submit(model, now),
+        KeyCode::Enter => return submit(model),
         KeyCode::Backspace if form.input.value().is_empty() => {
             form.input = Input::new(form.lines.pop().unwrap_or_default());
-            read(model);
+            return read(model);
         }
         _ => {
             if form.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                read(model);
+                return read(model);
             }
         }
     }
@@ -37,28 +39,25 @@ pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let room = PASTE_LIMIT.saturating_sub(form.text().len());
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
-    read(model);
-    Vec::new()
+    read(model)
 }
 
-fn read(model: &mut Model) {
-    let known: std::collections::HashMap<String, RowId> =
-        model.transactions.values().map(|tx| (tx.told.transaction_id.key(), tx.id)).collect();
-    let find = |hash: &TxHash| {
-        known.get(&hash.key()).copied().or_else(|| {
-            // A part of a hash, as people copy it from a table.
-            let part = hash.as_str().to_lowercase();
-            let mut found = known.iter().filter(|(key, _)| part.len() >= 6 && key.to_lowercase().contains(&part));
-            found.next().filter(|_| found.next().is_none()).map(|(_, row)| *row)
-        })
-    };
-    if let Overlay::Add(form) = &mut model.overlay {
-        form.read(model.setting.any_chain, find);
-    }
+/// Reads the text anew, and asks which of its hashes are tracked.
+fn read(model: &mut Model) -> Vec<Effect> {
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    form.read(model.setting.any_chain);
+    let unknown = form.ask();
+    if unknown.is_empty() { Vec::new() } else { vec![Effect::FindKnown(unknown)] }
 }
 
-fn submit(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Overlay::Add(form) = &model.overlay else { return Vec::new() };
+/// Takes in which hashes are tracked.
+pub(super) fn on_known(model: &mut Model, known: &HashMap<String, RowId>) -> Vec<Effect> {
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    if form.take_in(known) { submit(model) } else { Vec::new() }
+}
+
+fn submit(model: &mut Model) -> Vec<Effect> {
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let complete = form.found.iter().filter_map(|found| match &found.pasted {
         Pasted::Complete(new) => Some(new.clone()),
         _ => None,
@@ -67,22 +66,26 @@ fn submit(model: &mut Model, now: Now) -> Vec<Effect> {
     if !complete.is_empty() {
         return vec![Effect::Import(complete)];
     }
+    if form.wait_for_known() {
+        return Vec::new();
+    }
     if let Some(row) = form.found.iter().find_map(|found| found.known) {
         model.overlay = Overlay::None;
-        reveal(model, row, now);
         model.screen = Screen::Detail { scroll: 0 };
+        return reveal(model, row);
     }
     Vec::new()
 }
 
 /// Shows a transaction, whatever view and filter hide it; one that the store hasn't told us of yet as soon as it does.
-fn reveal(model: &mut Model, row: RowId, now: Now) {
-    if !model.list.rows.contains(&row) {
-        model.list.tab = Tab::All;
+fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
+    let hidden = !model.list.part.rows.contains(&row);
+    if hidden {
+        model.list.set_tab(Tab::All);
         model.list.set_filter("", "");
     }
-    model.list.wanted = Some(row);
-    model.arrange(now.wall);
+    model.list.want(row);
+    if hidden { vec![Effect::Count] } else { Vec::new() }
 }
 
 pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) -> Vec<Effect> {
@@ -100,7 +103,7 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let first = added.first().or(updated.first().map(|(row, _)| row)).or(unchanged.first());
             if let (Overlay::Add(_), Some(row)) = (&model.overlay, first.copied()) {
                 model.overlay = Overlay::None;
-                reveal(model, row, now);
+                return reveal(model, row);
             }
         }
         Err(error) => model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono),

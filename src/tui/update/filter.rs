@@ -5,7 +5,6 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::Effect;
 use crate::{
-    clock::Now,
     domain::text,
     tui::model::{Model, Overlay},
 };
@@ -15,7 +14,7 @@ pub(super) fn open(model: &mut Model) {
     model.overlay = Overlay::Filter { input: Input::new(before.clone()), before, selected: model.list.selected };
 }
 
-pub(super) fn set(model: &mut Model, text: &str, now: Now) {
+pub(super) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
     match &model.overlay {
         Overlay::Filter { selected, before, .. } => {
             model.list.set_filter(text, before);
@@ -23,16 +22,18 @@ pub(super) fn set(model: &mut Model, text: &str, now: Now) {
         }
         _ => model.list.set_filter(text, ""),
     }
-    model.arrange(now.wall);
+    vec![Effect::Count]
 }
 
-pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     let Overlay::Filter { input, before, .. } = &mut model.overlay else { return Vec::new() };
     match key.code {
         KeyCode::Esc => {
             let before = std::mem::take(before);
-            set(model, &before, now);
-            (model.overlay, model.list.wanted) = (Overlay::None, None);
+            // What was selected is wanted until it is shown again.
+            let effects = set(model, &before);
+            model.overlay = Overlay::None;
+            return effects;
         }
         // A filter that can't be read stays open, with what is wrong beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
@@ -42,19 +43,18 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         _ => {
             if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
                 let text = input.value().to_owned();
-                set(model, &text, now);
+                return set(model, &text);
             }
         }
     }
     Vec::new()
 }
 
-pub(super) fn on_paste(model: &mut Model, pasted: &str, now: Now) -> Vec<Effect> {
+pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
     let Overlay::Filter { input, .. } = &mut model.overlay else { return Vec::new() };
     // The blank that sets it apart from what stands there already would be trimmed.
     let gap = if pasted.starts_with(char::is_whitespace) && !input.value().is_empty() { " " } else { "" };
     let text = format!("{}{gap}{}", input.value(), text::clean(pasted));
     *input = Input::new(text.clone());
-    set(model, &text, now);
-    Vec::new()
+    set(model, &text)
 }

@@ -5,25 +5,32 @@
 mod add;
 mod filter;
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
+use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
     command::{self, Context, Id},
     effect::Effect,
     keymap,
-    model::{Model, Overlay, Screen, Tone, add::AddForm, history::History, list::Tab},
+    model::{
+        Model, Overlay, Overview, Screen, Tone,
+        add::AddForm,
+        history::History,
+        list::{PageRequest, Tab},
+    },
     view,
 };
 use crate::{
     clock::Now,
     domain::{
+        alert::Alert,
         answer::{self, Format},
         ids::RowId,
         transaction::Transaction,
     },
-    store::{ImportReport, News, PollerReport},
+    store::{ImportReport, Listed, News, Page, PollerReport},
 };
 
 /// Something that happened.
@@ -36,11 +43,19 @@ pub enum Msg {
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
     /// The store changed.
-    News(Box<News>, Option<PollerReport>),
+    News(Box<Heard>),
     /// The store could not be read; it will be tried again.
     NotRead(String),
-    /// A history was read.
-    History(RowId, History),
+    /// A part of the list was read, or why it wasn't.
+    Page(Box<(PageRequest, Result<Page, String>)>),
+    /// What is tracked was counted, or why it wasn't.
+    Counted(Box<Result<Overview, String>>),
+    /// A history was read, with its transaction as it is now.
+    History(RowId, Box<(Option<Listed>, History)>),
+    /// The next transaction with an alert, if there is one.
+    FoundAlert(Option<RowId>),
+    /// Which hashes are tracked, by the text that was asked for.
+    Known(HashMap<String, RowId>),
     /// An import ended.
     Imported(Result<ImportReport, String>),
     /// Something failed that a person should know of.
@@ -49,24 +64,61 @@ pub enum Msg {
     Tick,
 }
 
+/// What was heard from the store.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// What changed.
+    pub news: News,
+    /// What the profile's poller last said.
+    pub poller: Option<PollerReport>,
+    /// What stands for profiles as a whole.
+    pub profile_alerts: Vec<Alert>,
+    /// The oldest answer among those that are polled.
+    pub oldest_answer: Option<DateTime<Utc>>,
+}
+
 /// Takes in a message.
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     model.list.height = view::list_height(model);
     let mut effects = match message {
         Msg::Key(key) => on_key(model, key, now),
-        Msg::Paste(text) => on_paste(model, &text, now),
+        Msg::Paste(text) => on_paste(model, &text),
         Msg::Resize(columns, rows) => {
             model.size = (columns, rows);
             model.list.height = view::list_height(model);
             model.list.scroll_into_view();
+            model.list.look_again();
             Vec::new()
         }
-        Msg::News(news, poller) => on_news(model, *news, poller, now),
-        Msg::History(row, history) => {
-            model.history = Some((row, history));
+        Msg::News(heard) => on_news(model, *heard),
+        Msg::Page(read) => {
+            let (request, page) = *read;
+            match page {
+                Ok(page) => model.take_page(&request, page),
+                Err(error) => {
+                    model.unread = true;
+                    model.tell(Tone::Bad, error, now.mono);
+                }
+            }
             Vec::new()
         }
+        Msg::Counted(counted) => {
+            match *counted {
+                Ok(overview) => model.take_overview(overview),
+                Err(error) => model.tell(Tone::Bad, error, now.mono),
+            }
+            Vec::new()
+        }
+        Msg::History(row, read) => {
+            on_history(model, row, *read);
+            Vec::new()
+        }
+        Msg::FoundAlert(found) => {
+            found.into_iter().for_each(|row| model.list.want(row));
+            Vec::new()
+        }
+        Msg::Known(known) => add::on_known(model, &known),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
@@ -82,6 +134,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
     effects.extend(attention(model, now));
+    effects.extend(model.list.to_read().map(Effect::LoadPage));
     effects
 }
 
@@ -106,20 +159,41 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.notice.as_ref().is_some_and(|notice| notice.until <= now.mono) {
         model.notice = None;
     }
+    if std::mem::take(&mut model.unread) {
+        model.look_again();
+    }
     Vec::new()
 }
 
-fn on_news(model: &mut Model, news: News, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
-    let touched = |row: RowId| news.transactions.iter().any(|transaction| transaction.id == row);
-    let reload = model.list.selected.filter(|row| touched(*row));
-    model.take_in(news, poller);
-    model.arrange(now.wall);
-    reload.map(Effect::LoadHistory).into_iter().collect()
+fn on_news(model: &mut Model, heard: Heard) -> Vec<Effect> {
+    let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
+    profile_alerts.retain(|alert| alert.profile == model.setting.profile);
+    profile_alerts.sort_by_key(|alert| alert.rule);
+    (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
+    if !news.anew && news.changes.is_empty() {
+        return Vec::new();
+    }
+    let touched = |row: &RowId| news.anew || news.changes.iter().any(|change| change.transaction == Some(*row));
+    model.look_again();
+    let reload = model.list.selected.filter(touched).map(Effect::LoadHistory);
+    reload.into_iter().chain([Effect::Count]).collect()
 }
 
-fn on_paste(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
+    // What is shown meanwhile has its own.
+    if model.list.selected != Some(row) {
+        return;
+    }
+    if let Some(Listed { transaction, alerts }) = listed {
+        model.transactions.insert(row, transaction);
+        model.alerts.insert(row, alerts);
+    }
+    model.history = Some((row, history));
+}
+
+fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
-        Overlay::Filter { .. } => filter::on_paste(model, text, now),
+        Overlay::Filter { .. } => filter::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             model.overlay = Overlay::Add(AddForm::default());
@@ -137,8 +211,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return vec![Effect::Quit];
     }
     let context = match (&model.overlay, model.screen) {
-        (Overlay::Filter { .. }, _) => return filter::on_key(model, key, now),
-        (Overlay::Add(_), _) => return add::on_key(model, key, now),
+        (Overlay::Filter { .. }, _) => return filter::on_key(model, key),
+        (Overlay::Add(_), _) => return add::on_key(model, key),
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
@@ -167,10 +241,10 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
             _ => {
                 model.screen = Screen::List;
                 // What was open may have left the view meanwhile.
-                model.arrange(now.wall);
+                model.look_again();
             }
         },
-        Id::Clear => filter::set(model, "", now),
+        Id::Clear => return filter::set(model, ""),
         Id::Filter => filter::open(model),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
         Id::Down => scroll(model, 1, now),
@@ -179,27 +253,21 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::HalfUp => scroll(model, -half_page(model), now),
         Id::Top => scroll(model, isize::MIN, now),
         Id::Bottom => scroll(model, isize::MAX, now),
-        Id::NextAlert => to_alert(model, true),
-        Id::PrevAlert => to_alert(model, false),
-        Id::Attention => show_tab(model, Tab::Attention, now),
-        Id::Active => show_tab(model, Tab::Active, now),
-        Id::Refunds => show_tab(model, Tab::Refunds, now),
-        Id::Done => show_tab(model, Tab::Done, now),
-        Id::All => show_tab(model, Tab::All, now),
+        Id::NextAlert => return to_alert(model, true),
+        Id::PrevAlert => return to_alert(model, false),
+        Id::Attention => return show_tab(model, Tab::Attention),
+        Id::Active => return show_tab(model, Tab::Active),
+        Id::Refunds => return show_tab(model, Tab::Refunds),
+        Id::Done => return show_tab(model, Tab::Done),
+        Id::All => return show_tab(model, Tab::All),
     }
     Vec::new()
 }
 
-fn show_tab(model: &mut Model, tab: Tab, now: Now) {
-    let before = model.list.selected;
-    model.list.tab = tab;
-    model.list.top = 0;
-    model.arrange(now.wall);
-    if model.list.selected != before {
-        // The view doesn't show what was chosen: it begins with its most urgent one.
-        model.list.chosen = false;
-        model.arrange(now.wall);
-    }
+/// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
+fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
+    model.list.set_tab(tab);
+    vec![Effect::Count]
 }
 
 fn half_page(model: &Model) -> isize {
@@ -217,17 +285,8 @@ fn scroll(model: &mut Model, lines: isize, now: Now) {
     }
 }
 
-fn to_alert(model: &mut Model, forwards: bool) {
-    let here = model.list.position().unwrap_or(0);
-    let count = model.list.rows.len();
-    let alerting = |place: &usize| {
-        let row = model.list.rows.get(*place);
-        row.is_some_and(|row| !model.alerts_of(*row).is_empty())
-    };
-    let found = if forwards { (here + 1..count).find(alerting) } else { (0..here).rev().find(alerting) };
-    if let Some(place) = found {
-        model.list.select(place);
-    }
+fn to_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
+    model.list.selected.map(|row| Effect::FindAlert { row, forwards }).into_iter().collect()
 }
 
 /// Shows the reply about the selected transaction, and copies it.

@@ -13,7 +13,7 @@ use crate::{
     },
     tui::{
         command::{COMMANDS, Command},
-        fixtures::{alert, at_work, blank, changed, everything, hear, moment, press, type_in},
+        fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::history::HistoryEntry,
     },
 };
@@ -31,7 +31,7 @@ fn in_status(number: i64, status: RouterStatus) -> Transaction {
 
 /// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
 /// them in the order of their numbers, and 21 is selected where the saved view shows it.
-fn dashboard(tab: &str) -> Model {
+fn dashboard(tab: &str) -> Desk {
     let status = |number| match number {
         1..=10 => RouterStatus::Success,
         11..=20 => RouterStatus::Refund,
@@ -43,13 +43,13 @@ fn dashboard(tab: &str) -> Model {
     model.list.wanted = Some(RowId(21));
     hear(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
     press(&mut model, &[tab, "/"], now());
-    update(&mut model, Msg::Paste("sort:hash".into()), now());
+    model.take(Msg::Paste("sort:hash".into()), now());
     press(&mut model, &["Enter"], now());
     model
 }
 
 /// The dashboard where a command applies: with something to scroll, and scrolled down a little.
-fn placed(context: Context, tab: &str) -> Model {
+fn placed(context: Context, tab: &str) -> Desk {
     let mut model = dashboard(tab);
     match context {
         Context::List => {}
@@ -57,7 +57,7 @@ fn placed(context: Context, tab: &str) -> Model {
             press(&mut model, &["Enter"], now());
             let entry = HistoryEntry { at: now().wall, text: "answer: ongoing".into() };
             let history = History { entries: vec![entry; 30], ..History::default() };
-            update(&mut model, Msg::History(RowId(21), history), now());
+            model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
         Context::Page => {
@@ -78,16 +78,16 @@ fn place(model: &Model) -> usize {
 /// Whether the key did what the help says of its command, from the place `before`.
 fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
-        (Overlay::None, Screen::List) => model.list.rows.len() - 1,
+        (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
         _ => view::scroll_end(model, now()),
     };
     let after = place(model);
-    let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.rows.len() == count;
+    let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
         Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
         Id::Open => model.screen == Screen::Detail { scroll: 0 },
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
-        Id::Clear => model.list.filter_text.is_empty() && model.list.rows.first() == Some(&RowId(30)),
+        Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
             matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
         }
@@ -143,9 +143,9 @@ fn keys_that_no_command_has_and_released_keys_do_nothing() {
     assert_eq!(press(&mut model, &["w", "Tab", "^W"], now()), []);
     let key = keymap::parse("q").unwrap();
     let release = KeyEvent { kind: KeyEventKind::Release, ..key };
-    assert_eq!(update(&mut model, Msg::Key(release), now()), []);
+    assert_eq!(model.take(Msg::Key(release), now()), []);
     let repeat = KeyEvent { kind: KeyEventKind::Repeat, ..key };
-    assert_eq!(update(&mut model, Msg::Key(repeat), now()), [Effect::Quit]);
+    assert_eq!(model.take(Msg::Key(repeat), now()), [Effect::Quit]);
 }
 
 #[test]
@@ -179,12 +179,12 @@ fn what_is_typed_filters_at_once_and_enter_keeps_it() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, " status:refund", now());
-    assert_eq!((model.list.rows.len(), model.list.hidden), (10, 30));
+    assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (10, 30));
     press(&mut model, &["Enter"], now());
     assert!(matches!(model.overlay, Overlay::None));
-    assert_eq!((model.list.rows.len(), model.list.filter_text.as_str()), (10, "sort:hash status:refund"));
+    assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (10, "sort:hash status:refund"));
     press(&mut model, &["Esc"], now());
-    assert_eq!((model.list.rows.len(), model.list.hidden), (40, 0));
+    assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (40, 0));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn esc_brings_back_the_filter_before() {
     type_in(&mut model, " status:refund", now());
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.overlay, Overlay::None));
-    assert_eq!((model.list.rows.len(), model.list.filter_text.as_str()), (40, "sort:hash"));
+    assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (40, "sort:hash"));
 }
 
 #[test]
@@ -202,12 +202,12 @@ fn a_filter_that_cannot_be_read_stays_open_until_it_can() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, " ", now());
-    update(&mut model, Msg::Paste("is:refunded".into()), now());
+    model.take(Msg::Paste("is:refunded".into()), now());
     press(&mut model, &["Enter"], now());
     assert!(matches!(model.overlay, Overlay::Filter { .. }));
     let error = model.list.filter_error.as_ref().unwrap();
     assert_eq!(&model.list.filter_text[error.at.clone()], "refunded");
-    assert_eq!(model.list.rows.len(), 40);
+    assert_eq!(model.list.part.rows.len(), 40);
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.filter_error, None);
     assert!(matches!(model.overlay, Overlay::None));
@@ -218,8 +218,8 @@ fn a_paste_into_the_filter_is_one_clean_line() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, " ", now());
-    update(&mut model, Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
-    assert_eq!((model.list.filter_text.as_str(), model.list.rows.len()), ("sort:hash is:settled", 10));
+    model.take(Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
+    assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("sort:hash is:settled", 10));
 }
 
 fn row(number: i64) -> String {
@@ -250,7 +250,7 @@ fn the_dialog_takes_pasted_rows_behind_what_was_typed() {
     let (first, second) = (row(98), row(99));
     let (typed, pasted) = first.split_at(10);
     type_in(&mut model, typed, now());
-    update(&mut model, Msg::Paste(format!("{pasted}\r\n{second}")), now());
+    model.take(Msg::Paste(format!("{pasted}\r\n{second}")), now());
     press(&mut model, &["9"], now());
     let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
     assert_eq!(form.text(), format!("{first}\n{second}9"));
@@ -261,8 +261,8 @@ fn the_dialog_takes_pasted_rows_behind_what_was_typed() {
 #[test]
 fn backspace_goes_back_over_the_ends_of_pasted_lines() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Paste("one\ntwo\n".into()), now());
-    update(&mut model, Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
+    model.take(Msg::Paste("one\ntwo\n".into()), now());
+    model.take(Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
     assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == "one\ntwo"));
 }
 
@@ -271,7 +271,7 @@ fn a_paste_in_list_detail_or_help_opens_the_dialog() {
     for way in [&[][..], &["Enter"], &["?"]] {
         let mut model = dashboard("5");
         press(&mut model, way, now());
-        update(&mut model, Msg::Paste(row(99)), now());
+        model.take(Msg::Paste(row(99)), now());
         let Overlay::Add(form) = &model.overlay else { panic!("after {way:?}: {:?}", model.overlay) };
         assert_eq!((form.text(), form.found.len()), (row(99), 1));
     }
@@ -280,7 +280,7 @@ fn a_paste_in_list_detail_or_help_opens_the_dialog() {
 #[test]
 fn a_huge_paste_is_bounded() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Paste("é".repeat(1 << 20)), now());
+    model.take(Msg::Paste("é".repeat(1 << 20)), now());
     let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
     assert!((1..=128 * 1024).contains(&form.text().len()), "{}", form.text().len());
 }
@@ -288,7 +288,7 @@ fn a_huge_paste_is_bounded() {
 #[test]
 fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
     let mut model = dashboard("4");
-    update(&mut model, Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
+    model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail { scroll: 0 }));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
@@ -298,7 +298,7 @@ fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
 #[test]
 fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Paste(format!("0x{:064x}", 99)), now());
+    model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
     let [found] = &form.found[..] else { panic!("{:?}", form.found) };
@@ -309,7 +309,7 @@ fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
 #[test]
 fn esc_leaves_the_dialog_without_an_import() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Paste(row(99)), now());
+    model.take(Msg::Paste(row(99)), now());
     assert_eq!(press(&mut model, &["Esc"], now()), []);
     assert!(matches!(model.overlay, Overlay::None));
 }
@@ -317,9 +317,9 @@ fn esc_leaves_the_dialog_without_an_import() {
 #[test]
 fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
     let mut model = dashboard("4");
-    update(&mut model, Msg::Paste(row(99)), now());
+    model.take(Msg::Paste(row(99)), now());
     let report = ImportReport { added: vec![RowId(99)], ..ImportReport::default() };
-    update(&mut model, Msg::Imported(Ok(report)), now());
+    model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.overlay, Overlay::None));
     assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 known already");
     let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
@@ -329,8 +329,8 @@ fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
 #[test]
 fn a_failed_import_keeps_the_dialog_and_says_why() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Paste(row(99)), now());
-    update(&mut model, Msg::Imported(Err("the disk is full".into())), now());
+    model.take(Msg::Paste(row(99)), now());
+    model.take(Msg::Imported(Err("the disk is full".into())), now());
     assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == row(99)));
     let notice = model.notice.as_ref().unwrap();
     assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", Tone::Bad));
@@ -360,7 +360,7 @@ fn news_of_the_selected_transaction_read_its_history_again() {
 #[test]
 fn another_selection_drops_the_history_and_reads_its_own() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::History(RowId(21), History::default()), now());
+    model.take(Msg::History(RowId(21), Box::default()), now());
     assert_eq!(press(&mut model, &["j"], now()), [Effect::LoadHistory(RowId(22))]);
     assert_eq!(model.history, None);
 }
@@ -379,9 +379,9 @@ fn a_notice_goes_after_its_time_and_not_before() {
     let mut model = dashboard("5");
     press(&mut model, &["r"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
-    update(&mut model, Msg::Tick, later(7));
+    model.take(Msg::Tick, later(7));
     assert_eq!(model.notice.as_ref().unwrap().tone, Tone::Good);
-    update(&mut model, Msg::Tick, later(8));
+    model.take(Msg::Tick, later(8));
     assert_eq!(model.notice, None);
 }
 
@@ -411,7 +411,7 @@ fn with_nothing_tracked_no_command_does_harm() {
 #[test]
 fn a_fault_is_said() {
     let mut model = dashboard("5");
-    update(&mut model, Msg::Fault("the store is gone".into()), now());
+    model.take(Msg::Fault("the store is gone".into()), now());
     assert_eq!(model.notice.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
 }
 
@@ -419,7 +419,7 @@ fn a_fault_is_said() {
 fn a_smaller_window_keeps_the_selection_in_sight() {
     let mut model = dashboard("5");
     for size in [(80, 24), (40, 9), (20, 3), (0, 0), (200, 60)] {
-        update(&mut model, Msg::Resize(size.0, size.1), now());
+        model.take(Msg::Resize(size.0, size.1), now());
         assert_eq!(model.list.selected, Some(RowId(21)));
         assert!(on_screen(&model) < model.list.height.max(1), "{size:?}");
     }
@@ -468,8 +468,8 @@ fn whoever_polls_is_told_what_is_open() {
     let at = |seconds| Now { mono: now().mono + Duration::from_secs(seconds), ..now() };
     let row = model.list.selected.unwrap();
     assert_eq!(press(&mut model, &["Enter"], at(0)), [Effect::LookAt(Some(row))]);
-    assert_eq!(update(&mut model, Msg::Tick, at(19)), []);
-    assert_eq!(update(&mut model, Msg::Tick, at(20)), [Effect::LookAt(Some(row))]);
+    assert_eq!(model.take(Msg::Tick, at(19)), []);
+    assert_eq!(model.take(Msg::Tick, at(20)), [Effect::LookAt(Some(row))]);
     assert_eq!(press(&mut model, &["Esc"], at(21)), [Effect::LookAt(None)]);
-    assert_eq!(update(&mut model, Msg::Tick, at(60)), []);
+    assert_eq!(model.take(Msg::Tick, at(60)), []);
 }

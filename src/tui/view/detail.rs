@@ -69,7 +69,7 @@ pub(super) fn scroll_end(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
 /// Where in the list and in its own lines the opened transaction is, in the filter's place.
 pub(super) fn position(look: &Look<'_>, panes: &Panes) -> Line<'static> {
     let list = &look.model.list;
-    let (place, count) = (list.position().map_or(0, |place| place + 1), list.rows.len());
+    let (place, count) = list.standing();
     let scroll =
         match (look.model.screen, panes.detail.map(|pane| (scroll_end(look, panes, pane), inside(panes, pane)))) {
             (Screen::Detail { scroll }, Some((end, inner))) if end > 0 => {

@@ -91,9 +91,10 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         }
         None => spans.push(Span::raw(list.filter_text.clone())),
     }
-    if list.filter_error.is_none() && (list.hidden > 0 || !list.filter_text.is_empty()) {
+    if list.filter_error.is_none() && !list.filter_text.is_empty() {
         let clear = if typing { "Enter keeps, Esc undoes" } else { "Esc clears" };
-        let count = format!("{} shown, {} hidden by filter ({clear}) ", list.rows.len(), list.hidden);
+        let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        let count = format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(list.hidden()));
         let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
         if room > width::of(&count) {

@@ -11,7 +11,10 @@ use ratatui::{
 };
 
 use super::{Look, layout::Panes};
-use crate::domain::{glance, ids::RowId, span, transaction::Transaction, width};
+use crate::{
+    domain::{glance, ids::RowId, span, transaction::Transaction, width},
+    tui::model::list::Tab,
+};
 
 /// A column: its title, its width, and from which width of the pane on it is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,9 +57,9 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     };
     let mut lines = vec![titles(look, inner.width)];
     let list = &look.model.list;
-    let shown = list.rows.iter().skip(list.top).take(rows_in(panes));
+    let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
     lines.extend(shown.filter_map(|row| line(look, *row, inner.width)));
-    if list.rows.is_empty() {
+    if list.part.rows.is_empty() {
         lines.extend(
             empty(look)
                 .into_iter()
@@ -69,13 +72,13 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
 
 fn block<'a>(look: &Look<'_>) -> Block<'a> {
     let list = &look.model.list;
-    let title = format!(" {} {} ", list.tab.titles().0, list.rows.len());
-    let place = list.position().map_or(0, |place| place + 1);
+    let (number, total) = list.standing();
+    let title = format!(" {} {total} ", list.tab.titles().0);
     Block::bordered()
         .border_set(look.theme.border)
         .border_style(look.theme.dim())
         .title(Span::styled(title, look.theme.label()))
-        .title_bottom(Span::styled(format!(" row {place} of {} ", list.rows.len()), look.theme.dim()))
+        .title_bottom(Span::styled(format!(" row {number} of {total} "), look.theme.dim()))
 }
 
 fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
@@ -154,15 +157,15 @@ fn empty(look: &Look<'_>) -> Vec<&'static str> {
     if !model.loaded {
         return vec!["Reading the store ..."];
     }
-    if model.transactions.is_empty() {
+    if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
         return vec![
             "Nothing is tracked yet.",
             "Press n and paste a row: transactionId,fromChainId,toChainId,quoteId",
             "or bring a batch: hoptop import transfers.csv",
         ];
     }
-    match model.list.hidden {
-        0 => vec!["Nothing here. 5 shows everything."],
+    match model.list.filter_text.as_str() {
+        "" => vec!["Nothing here. 5 shows everything."],
         _ => vec!["The filter hides all of them. Esc clears it."],
     }
 }

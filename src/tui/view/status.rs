@@ -34,7 +34,7 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let [critical, warning, info] = look.model.alert_counts();
+    let [critical, warning, info] = look.model.overview.alerts;
     let text = format!(" !!{critical} !{warning} i{info}  ? help / filter n add q quit");
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
@@ -46,12 +46,12 @@ fn label(look: &Look<'_>, text: &'static str) -> Span<'static> {
 fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     let mut spans = vec![label(look, "ALERTS")];
     let severities = [Severity::Critical, Severity::Warning, Severity::Info];
-    for (severity, count) in severities.into_iter().zip(look.model.alert_counts()) {
+    for (severity, count) in severities.into_iter().zip(look.model.overview.alerts) {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
         spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
     }
     let of_profile = look.model.profile_alerts.first().map(|alert| alert.rule);
-    match (of_profile, look.model.most_urgent()) {
+    match (of_profile, &look.model.overview.most_urgent) {
         (Some(rule), None) => spans.push(Span::styled(rule.name(), look.theme.severity(rule.severity()))),
         (_, Some((alert, tx))) => {
             let hash = tx.told.transaction_id.short(look.theme.ellipsis);
@@ -71,7 +71,7 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
 /// room is left out whole, the least important first.
 fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
-    let oldest = look.model.oldest_answer(now).map_or_else(|| "-".into(), seconds);
+    let oldest = look.model.oldest_age(now).map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
     let mut pieces = Vec::new();
     let report = look.model.live_poller(now).filter(|report| report.health != "waiting");

@@ -26,7 +26,7 @@ use crate::{
     },
     store::{HistoryLine, StoredObservation},
     tui::{
-        fixtures::{alert, at_work, blank, everything, hear, moment, press, type_in},
+        fixtures::{Desk, alert, at_work, blank, everything, hear, moment, press, type_in},
         model::history::History,
         update::{Msg, update},
     },
@@ -146,7 +146,7 @@ fn alerts() -> Vec<Alert> {
 }
 
 /// The fixed world on a screen of this size.
-fn dashboard(size: (u16, u16)) -> Model {
+fn dashboard(size: (u16, u16)) -> Desk {
     let mut model = blank(size);
     hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
     model
@@ -185,17 +185,17 @@ fn history() -> History {
     History::new(&lines, Past::default())
 }
 
-fn detail(size: (u16, u16)) -> Model {
+fn detail(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
-    update(&mut model, Msg::History(RowId(1), history()), now());
+    model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
     model
 }
 
-fn filter_error(size: (u16, u16)) -> Model {
+fn filter_error(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
     press(&mut model, &["/"], now());
-    update(&mut model, Msg::Paste("chain:base is:refunded age>30m".into()), now());
+    model.take(Msg::Paste("chain:base is:refunded age>30m".into()), now());
     model
 }
 
@@ -204,15 +204,15 @@ https://explorer.example/tx/0x41aa1111111111111111111111111111111111111111111111
 0x7be12222222222222222222222222222222222222222222222222222222255c0,42161,8453,q_8d1
 my swap is stuck";
 
-fn add_dialog(size: (u16, u16)) -> Model {
+fn add_dialog(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
     let known = model.transactions[&RowId(1)].told.transaction_id.to_string();
     let text = PASTE.replace(PASTE.lines().next().unwrap(), &known);
-    update(&mut model, Msg::Paste(text), now());
+    model.take(Msg::Paste(text), now());
     model
 }
 
-fn unauthorized(size: (u16, u16)) -> Model {
+fn unauthorized(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
     let mut alerts = alerts();
     let said = "the service refused the integrator ID: integrator ID is invalid";
@@ -225,14 +225,14 @@ fn unauthorized(size: (u16, u16)) -> Model {
     model
 }
 
-fn empty(size: (u16, u16)) -> Model {
+fn empty(size: (u16, u16)) -> Desk {
     let mut model = blank(size);
     hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
     model
 }
 
 /// Text in wide letters and with stacked marks, as far as the sanitiser lets it through.
-fn hostile(size: (u16, u16)) -> Model {
+fn hostile(size: (u16, u16)) -> Desk {
     let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
     let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
     first.told.ticket = Some(clean("票据号码非常长的票据"));
@@ -271,7 +271,7 @@ const SMALL: (u16, u16) = (80, 24);
 #[test]
 fn list_and_detail_side_by_side() {
     let mut model = dashboard((120, 36));
-    update(&mut model, Msg::History(RowId(1), history()), now());
+    model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -334,7 +334,7 @@ fn filter_with_an_error() {
 fn filter_that_hides_some() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["/"], now());
-    update(&mut model, Msg::Paste("chain:base".into()), now());
+    model.take(Msg::Paste("chain:base".into()), now());
     press(&mut model, &["Enter"], now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -393,7 +393,7 @@ fn nothing_but_ascii_where_that_is_asked_for() {
 }
 
 /// Makes the dashboard at a size.
-type Make = fn((u16, u16)) -> Model;
+type Make = fn((u16, u16)) -> Desk;
 
 /// Every screen and what can lie over it.
 const SCREENS: &[(&str, Make)] = &[
@@ -409,7 +409,7 @@ const SCREENS: &[(&str, Make)] = &[
     ("filter", |size| {
         let mut model = dashboard(size);
         press(&mut model, &["/"], now());
-        update(&mut model, Msg::Paste("a filter that is longer than a narrow screen".into()), now());
+        model.take(Msg::Paste("a filter that is longer than a narrow screen".into()), now());
         model
     }),
     ("filter error", filter_error),

@@ -1,0 +1,87 @@
+//! All that is tracked, in numbers, and what whoever polls has to look after.
+//!
+//! Each number is one query over an index, or says what it costs. Nothing here takes memory for each transaction.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{alerts, columns, error::StoreError, transactions};
+use crate::domain::{alert::Alert, ids::RowId, need, transaction::Transaction};
+
+/// What a profile's poller has to look after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// How many are polled.
+    pub polled: usize,
+    /// How many of these are young (`need::young_until`).
+    pub young: usize,
+    /// The oldest answer; of one never answered when it was first seen.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+/// What `transactions_polled` has an index of.
+const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
+
+/// How many are tracked. Costs n, in the smallest index.
+pub(super) fn tracked(db: &Connection) -> Result<u64, StoreError> {
+    Ok(db.prepare_cached("SELECT count(*) FROM transactions")?.query_row([], |row| row.get(0))?)
+}
+
+/// The oldest answer among those that are polled.
+pub(super) fn oldest(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let sql =
+        format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
+    let oldest: Option<i64> = db.prepare_cached(&sql)?.query_row([profile], |row| row.get(0))?;
+    Ok(oldest.map(columns::moment_from))
+}
+
+/// The newest answer of all. Costs n.
+pub(super) fn newest(db: &Connection) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let newest: Option<i64> =
+        db.prepare_cached("SELECT max(last_checked_at) FROM transactions")?.query_row([], |row| row.get(0))?;
+    Ok(newest.map(columns::moment_from))
+}
+
+/// What a profile's poller has to look after at `now`. Costs n in what is polled.
+pub(super) fn load(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Load, StoreError> {
+    let sql = format!(
+        "SELECT count(*), count(*) FILTER (WHERE (status IS NULL OR status = 'not_found') AND submitted > ?2)
+         FROM transactions WHERE profile = ?1 AND {POLLED}"
+    );
+    let young_since = columns::moment(now - need::YOUNG);
+    let (polled, young) =
+        db.prepare_cached(&sql)?.query_row(params![profile, young_since], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Load { polled, young, oldest: oldest(db, profile)? })
+}
+
+/// Hands on each transaction that is polled, and each that a person asked for, with what lists show of its record.
+pub(super) fn each_polled(db: &Connection, profile: &str, each: &mut dyn FnMut(Transaction)) -> Result<(), StoreError> {
+    for condition in [POLLED.to_owned(), format!("poll_requested_at IS NOT NULL AND NOT ({POLLED})")] {
+        let sql = format!("{} WHERE profile = ? AND {condition}", transactions::SELECT);
+        let mut statement = db.prepare_cached(&sql)?;
+        let mut rows = statement.query([profile])?;
+        while let Some(row) = rows.next()? {
+            each(transactions::read(row)?);
+        }
+    }
+    Ok(())
+}
+
+/// The most urgent alert of a transaction, with that transaction: by its rule, and of these the one that was submitted first.
+pub(super) fn most_urgent(db: &Connection) -> Result<Option<(Alert, Transaction)>, StoreError> {
+    let Some(rule) =
+        alerts::counts(db)?.into_iter().map(|(rule, _)| rule).filter(|rule| rule.is_of_transactions()).min()
+    else {
+        return Ok(None);
+    };
+    let row = db
+        .prepare_cached(
+            "SELECT transactions.id FROM alerts JOIN transactions ON transactions.id = transaction_row
+             WHERE cleared_at IS NULL AND rule = ? ORDER BY submitted, transactions.id LIMIT 1",
+        )?
+        .query_row([rule.name()], |row| row.get(0).map(RowId))
+        .optional()?;
+    let Some(row) = row else { return Ok(None) };
+    let alert = alerts::of_transaction(db, row)?.into_iter().find(|alert| alert.rule == rule);
+    Ok(alert.zip(transactions::outline(db, row)?))
+}
