@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     add::AddArgs,
+    alerts::{self, AckArgs, AlertsArgs, UnackArgs},
     answer::{self, AnswerArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
@@ -17,6 +18,7 @@ use super::{
     show::ShowArgs,
     simulate::SimulateArgs,
     stats::{self, StatsArgs},
+    untrack::{self, DeleteArgs, UndoArgs, UntrackArgs},
     watch::WatchArgs,
 };
 use crate::config::{ColorChoice, Flags};
@@ -116,6 +118,24 @@ pub enum Command {
     #[command(after_help = stats::EXAMPLES)]
     /// Per route: count, outcomes, durations; the budget's use, and whether it is enough
     Stats(StatsArgs),
+    #[command(after_help = alerts::EXAMPLES)]
+    /// What stands as an alert
+    Alerts(AlertsArgs),
+    #[command(after_help = alerts::EXAMPLES)]
+    /// Take alerts on
+    Ack(AckArgs),
+    #[command(after_help = alerts::EXAMPLES)]
+    /// Take alerts on no more
+    Unack(UnackArgs),
+    #[command(after_help = untrack::UNTRACK_EXAMPLES)]
+    /// Stop polling some transactions; they are kept
+    Untrack(UntrackArgs),
+    #[command(after_help = untrack::DELETE_EXAMPLES)]
+    /// Remove some transactions, with all that is known of them
+    Delete(DeleteArgs),
+    #[command(after_help = untrack::UNDO_EXAMPLES)]
+    /// Take back what was done last; the record of it stays
+    Undo(UndoArgs),
     /// Check configuration, store, budget, clock and terminal, and say what to do
     Doctor,
     /// Poll without a screen and print what changes

@@ -9,6 +9,7 @@ use super::{
     args::Cli,
     complain,
     exit::Exit,
+    housekeeping::Housekeeping,
     list::{self, ListArgs},
     log,
     session::{Place, Running},
@@ -62,6 +63,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
     super::runtime()?.block_on(async {
         let clock = Clock::system();
+        let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);
         let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
         let poller = polling.map(start).transpose()?;

@@ -3,6 +3,7 @@
 //! It reads settings, opens the store, and hands over; it must never know what a status means or when to poll.
 
 pub mod add;
+pub mod alerts;
 pub mod answer;
 pub mod args;
 pub mod check;
@@ -13,6 +14,7 @@ pub mod demo;
 pub mod doctor;
 mod errand;
 pub mod exit;
+mod housekeeping;
 pub mod import;
 pub mod json;
 pub mod list;
@@ -26,6 +28,7 @@ pub mod simulate;
 pub mod stats;
 mod summary;
 mod table;
+pub mod untrack;
 pub mod watch;
 
 use std::{
@@ -89,6 +92,12 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Answer(args) => answer::answer(args, context, &settings.answer),
             Command::Quote(args) => quote::quote(args, &settings, context),
             Command::Stats(args) => stats::stats(args, settings.rps, context),
+            Command::Untrack(args) => untrack::untrack(args, context),
+            Command::Delete(args) => untrack::delete(args, context),
+            Command::Undo(args) => untrack::undo(args, context),
+            Command::Alerts(args) => alerts::alerts(args, context),
+            Command::Ack(args) => alerts::ack(args, context),
+            Command::Unack(args) => alerts::unack(args, context),
             Command::Doctor => doctor::doctor(&settings, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
         }),

@@ -16,6 +16,7 @@ use tokio::task::spawn_blocking;
 use super::{
     complain,
     exit::Exit,
+    housekeeping::Housekeeping,
     json, list, log,
     session::{Place, Running},
     signals,
@@ -80,6 +81,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         if io::stderr().is_terminal() {
             complain(&format!("watching {} transactions; ^C ends it", watching.chosen.len()));
         }
+        let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let ended = tokio::select! {
@@ -229,6 +231,9 @@ impl<'a> Watching<'a> {
                 _ => self.obstacle,
             };
             self.print(change, &seen.changed, now)?;
+            if let What::Deleted { row } = change.what {
+                self.chosen.remove(&RowId(row));
+            }
         }
         Ok(())
     }
@@ -238,9 +243,7 @@ impl<'a> Watching<'a> {
             What::Polled => !self.args.verbose,
             // A person reads the status; scripts get everything.
             What::StepAdded { .. } => !self.args.json && !self.args.verbose,
-            What::PollRequested | What::Edited { .. } | What::Untracked => true,
-            What::QuoteAsked { .. } | What::QuoteAnswered { .. } => true,
-            _ => false,
+            ref other => other.is_housekeeping(),
         };
         let listed = change.transaction.and_then(|row| changed.get(&row));
         let beside = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));

@@ -3,7 +3,7 @@
 //! It holds where an integrator ID comes from and never the ID. A wrong value is not repeated in a message: it may be
 //! an ID in the wrong place.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use serde::{
     Deserialize, Deserializer,
@@ -11,7 +11,7 @@ use serde::{
 };
 
 use super::ColorChoice;
-use crate::domain::{answer::Templates, text::clean};
+use crate::domain::{answer::Templates, span, text::clean};
 
 /// The config file.
 #[derive(Default, Deserialize)]
@@ -25,6 +25,8 @@ pub struct File {
     pub color: Option<ColorChoice>,
     /// ASCII only.
     pub ascii: Option<bool>,
+    /// How long bodies of settled transactions are kept; for good if nothing is said.
+    pub keep_bodies: Option<Keep>,
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
@@ -50,6 +52,20 @@ pub struct Profile {
     pub integrator_id_file: Option<PathBuf>,
     /// The command that prints the ID and nothing else.
     pub integrator_id_command: Option<Argv>,
+}
+
+/// How long something is kept: at least an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Keep(pub Duration);
+
+impl TryFrom<String> for Keep {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let kept = span::parse(&text).ok().filter(|kept| *kept >= Duration::from_secs(60 * 60));
+        kept.map(Self).ok_or("write how long, an hour or more, as 36h or 90d")
+    }
 }
 
 /// How much a delay costs, against 1 for most; between a hundredth and a hundred.
@@ -237,6 +253,7 @@ mod tests {
             ),
             ("[profiles.p]\nintegrator_id_command = 'a \"b\"'", 2, "must be an array"),
             ("[profiles.p]\nintegrator_id_command = []", 2, "the command is empty"),
+            ("keep_bodies = '5m'", 1, "keep_bodies: write how long, an hour or more"),
             ("[weights]\nvip = 0", 2, "vip: choose a weight between 0.01 and 100"),
             ("[weights]\nvip = 'canary'", 2, "vip: text came"),
             ("db = ", 1, "db: "),

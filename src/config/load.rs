@@ -12,11 +12,11 @@ use super::{
     ColorChoice, Flags,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, File, Profile, Weight},
+    file::{self, File, Keep, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
-use crate::domain::text::clean;
+use crate::domain::{span, text::clean};
 
 /// The profile that there always is.
 const DEFAULT_PROFILE: &str = "default";
@@ -45,6 +45,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let weights: BTreeMap<String, f64> =
         inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
     let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
+    let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -55,6 +56,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
         entry("plain", Some(&plain), ToString::to_string),
+        entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("weights", weights.as_ref(), told),
     ];
     Ok(Settings {
@@ -67,6 +69,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         color: color.0,
         ascii: ascii.0,
         plain: plain.0,
+        keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         entries,
@@ -381,7 +384,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, answer, weights, profiles"
+                known here: db, default_profile, color, ascii, keep_bodies, answer, weights, profiles"
                     .into(),
             ),
             (

@@ -2,7 +2,7 @@
 //!
 //! It must never ask for the integrator ID before polling needs it: a command that prints it may take a while.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use super::{
     ColorChoice,
@@ -66,6 +66,8 @@ pub struct Settings {
     pub ascii: bool,
     /// For screen readers: no drawing, plain lines.
     pub plain: bool,
+    /// How long bodies of settled transactions are kept; `None` for good.
+    pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.
     pub answer: Templates,
     /// How much more a delay costs for transactions with these labels.

@@ -110,6 +110,38 @@ pub enum What {
     },
     /// A person stopped its polling.
     Untracked,
+    /// A person took an alert on.
+    AlertAcknowledged {
+        /// The condition.
+        rule: Rule,
+        /// In their words.
+        note: Option<String>,
+    },
+    /// It isn't taken on any more.
+    AlertUnacknowledged {
+        /// The condition.
+        rule: Rule,
+    },
+    /// A person took back what they did last.
+    TakenBack {
+        /// What that was, in words.
+        summary: String,
+    },
+    /// A person did again what they had taken back.
+    DoneAgain {
+        /// What that was, in words.
+        summary: String,
+    },
+    /// A person removed a transaction, with all that was known of it.
+    Deleted {
+        /// The store's number that it had.
+        row: i64,
+    },
+    /// The bodies of a transaction that settled long ago were dropped.
+    BodiesDropped {
+        /// How many.
+        bodies: u64,
+    },
 }
 
 impl What {
@@ -134,7 +166,31 @@ impl What {
             Self::QuoteAnswered { .. } => "quote_answered",
             Self::Edited { .. } => "edited",
             Self::Untracked => "untracked",
+            Self::AlertAcknowledged { .. } => "alert_acknowledged",
+            Self::AlertUnacknowledged { .. } => "alert_unacknowledged",
+            Self::TakenBack { .. } => "taken_back",
+            Self::DoneAgain { .. } => "done_again",
+            Self::Deleted { .. } => "deleted",
+            Self::BodiesDropped { .. } => "bodies_dropped",
         }
+    }
+
+    /// Whether it is about what people do rather than what the service says: of no concern to who watches that.
+    pub fn is_housekeeping(&self) -> bool {
+        matches!(
+            self,
+            Self::PollRequested
+                | Self::QuoteAsked { .. }
+                | Self::QuoteAnswered { .. }
+                | Self::Edited { .. }
+                | Self::Untracked
+                | Self::AlertAcknowledged { .. }
+                | Self::AlertUnacknowledged { .. }
+                | Self::TakenBack { .. }
+                | Self::DoneAgain { .. }
+                | Self::Deleted { .. }
+                | Self::BodiesDropped { .. }
+        )
     }
 
     /// The same in words, for a person.
@@ -158,6 +214,13 @@ impl What {
             Self::QuoteAnswered { .. } => "a request for a route was answered".into(),
             Self::Edited { fields } => format!("edited: {}", fields.join(", ")),
             Self::Untracked => "not polled any more".into(),
+            Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged: {rule}"),
+            Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged: {rule}, {note}"),
+            Self::AlertUnacknowledged { rule } => format!("alert not acknowledged any more: {rule}"),
+            Self::TakenBack { summary } => format!("taken back: {summary}"),
+            Self::DoneAgain { summary } => format!("done again: {summary}"),
+            Self::Deleted { .. } => "a transaction was removed".into(),
+            Self::BodiesDropped { bodies } => format!("{bodies} bodies dropped, as the config asks"),
         }
     }
 }

@@ -36,7 +36,7 @@ pub fn long(span: Duration) -> String {
     }
 }
 
-/// Reads `DUR` of the command line: `90s`, `30m`, `2h`. The error says what was expected.
+/// Reads `DUR` of the command line: `90s`, `30m`, `2h`, `90d`. The error says what was expected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it as 90s, 30m or 2h");
     let text = text.trim();
@@ -44,6 +44,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         Some('s') => 1,
         Some('m') => MINUTE,
         Some('h') => HOUR,
+        Some('d') => DAY,
         _ => return Err(wrong()),
     };
     let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;

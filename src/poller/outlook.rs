@@ -51,6 +51,15 @@ pub(super) struct Turn {
     pub(super) asked_for: bool,
 }
 
+impl Turn {
+    fn of_deleted(change: &Change) -> Option<Self> {
+        match change.what {
+            What::Deleted { row } => Some(Self { id: RowId(row), standing: None, once: false, asked_for: false }),
+            _ => None,
+        }
+    }
+}
+
 /// What a look into the store brought.
 pub(super) struct Seen {
     /// What changed.
@@ -80,6 +89,7 @@ impl Seen {
                 for tx in reader.transactions(news.rows(false))? {
                     turns.extend(eyes.turn(&tx, now));
                 }
+                turns.extend(news.changes.iter().filter_map(Turn::of_deleted));
             }
             Ok(Self { turns, open: reader.looked_at(now.wall)?, experience: eyes.experience, news })
         })

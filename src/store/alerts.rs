@@ -1,10 +1,12 @@
 //! The alerts' table: carries out the steps that `alerts` decided.
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
 
 use super::{
     changes::{self, Entry},
     columns,
+    edits::Taken,
     error::StoreError,
 };
 use crate::domain::{
@@ -86,6 +88,46 @@ pub(super) fn standing_for(db: &Connection, profile: &str, row: RowId) -> Result
     let mut alerts = of_transaction(db, row)?;
     alerts.extend(collect(db, &of_profile, [profile])?);
     Ok(alerts)
+}
+
+/// One that stands.
+pub(super) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
+    Ok(collect(db, &format!("{SELECT} AND id = ?"), [id])?.into_iter().next())
+}
+
+/// Makes who has taken an alert on another one, if things stand as expected.
+pub(super) fn acknowledge(
+    db: &Connection,
+    id: i64,
+    (from, to): (&Option<Taken>, &Option<Taken>),
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let Some(alert) = by_id(db, id)? else { return Ok(false) };
+    let ((from_at, _), (to_at, to_note)) = (Taken::columns(from.as_ref()), Taken::columns(to.as_ref()));
+    let sql = "UPDATE alerts SET acknowledged_at = ?3, acknowledged_note = ?4 WHERE id = ?1 AND acknowledged_at IS ?2";
+    if db.prepare_cached(sql)?.execute(params![id, from_at, to_at, to_note])? == 0 {
+        return Ok(false);
+    }
+    let transaction = match alert.subject {
+        Subject::Transaction(row) => Some(row),
+        Subject::Profile => None,
+    };
+    let what = match to {
+        Some(_) => What::AlertAcknowledged { rule: alert.rule, note: to_note.map(str::to_owned) },
+        None => What::AlertUnacknowledged { rule: alert.rule },
+    };
+    changes::append(db, &Entry { at, profile: &alert.profile, transaction, observation: None }, &what)?;
+    Ok(true)
+}
+
+/// Lets whatever was taken on stand as new again, since its transaction is in another state by now.
+pub(super) fn end_acknowledgements(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "UPDATE alerts SET acknowledged_at = NULL, acknowledged_note = NULL
+         WHERE transaction_row = ? AND cleared_at IS NULL AND acknowledged_at IS NOT NULL",
+    )?
+    .execute([row.0])?;
+    Ok(())
 }
 
 /// What stands for one transaction, the oldest first.

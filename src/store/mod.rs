@@ -11,6 +11,7 @@ mod changes;
 mod columns;
 mod condition;
 mod connection;
+mod edits;
 mod error;
 mod follower;
 mod forecasts;
@@ -39,12 +40,13 @@ use tokio::sync::watch;
 
 pub use self::{
     changes::Feed,
+    edits::{Edit, TakenBack},
     error::StoreError,
     follower::{Follower, News, SharedReader},
     forecasts::RouteStats,
     import::ImportReport,
     listing::{Listed, Listing, Page, Place, Progress},
-    observations::StoredObservation,
+    observations::{Dropped, StoredObservation},
     overview::Load,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
@@ -143,6 +145,34 @@ impl Store {
             }
             alerts::carry_out(db, &event.alerts, &entry)
         })
+    }
+
+    /// Does what a person asks for; how much it changed. On the disk before it is acknowledged, and it can be taken back.
+    pub fn edit(&self, profile: &str, edit: Edit, at: DateTime<Utc>) -> Receipt<usize> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| edits::edit(db, &profile, &edit, at))
+    }
+
+    /// Takes back what was done last in a profile; nothing if there is nothing to take back.
+    pub fn take_back(&self, profile: &str, at: DateTime<Utc>) -> Receipt<Option<TakenBack>> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| edits::take_back(db, &profile, at))
+    }
+
+    /// Does again what was taken back last in a profile; nothing if something was done since.
+    pub fn do_again(&self, profile: &str, at: DateTime<Utc>) -> Receipt<Option<TakenBack>> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| edits::do_again(db, &profile, at))
+    }
+
+    /// Removes transactions with all that is known of them; how many there were. This can't be taken back.
+    pub fn delete(&self, rows: Vec<RowId>, at: DateTime<Utc>) -> Receipt<usize> {
+        self.writer.submit_durable(move |db| transactions::delete(db, &rows, at))
+    }
+
+    /// Drops the bodies of transactions ([`Reader::with_old_bodies`]); their history says so.
+    pub fn drop_bodies(&self, rows: Vec<RowId>, at: DateTime<Utc>) -> Receipt<Dropped> {
+        self.writer.submit(move |db| observations::drop_bodies(db, &rows, at))
     }
 
     /// Asks whoever polls to poll these now.

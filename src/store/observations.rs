@@ -7,10 +7,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     bodies::{self, Packed},
+    changes::{self, Entry},
     columns,
     error::StoreError,
 };
 use crate::domain::{
+    change::What,
     ids::RowId,
     observation::{Observation, Outcome},
     span,
@@ -179,4 +181,40 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
         http_status: row.get(5)?,
         latency: columns::span_from(row.get(6)?),
     })
+}
+
+/// What was dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Of how many transactions.
+    pub transactions: usize,
+    /// How many bodies.
+    pub bodies: u64,
+}
+
+/// Those that settled before a moment and still have bodies, the longest settled first. Costs n in what settled before.
+pub(super) fn with_old_bodies(db: &Connection, before: DateTime<Utc>, most: usize) -> Result<Vec<RowId>, StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT id FROM transactions WHERE settled_at IS NOT NULL AND settled_at < ?1
+         AND EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
+         ORDER BY settled_at LIMIT ?2",
+    )?;
+    let rows = statement.query_map(params![columns::moment(before), most], |row| row.get(0).map(RowId))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Drops the bodies of transactions; their history says so. What else is known of them stays.
+pub(super) fn drop_bodies(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Result<Dropped, StoreError> {
+    let clear =
+        "SET body = NULL, body_dictionary = NULL, body_base = NULL WHERE transaction_row = ? AND body IS NOT NULL";
+    let mut dropped = Dropped::default();
+    for row in rows {
+        let bodies = db.prepare_cached(&format!("UPDATE observations {clear}"))?.execute([row.0])?
+            + db.prepare_cached(&format!("UPDATE records {clear}"))?.execute([row.0])?;
+        let bodies = bodies as u64;
+        let entry = Entry { at, profile: "", transaction: Some(*row), observation: None };
+        changes::append(db, &entry, &What::BodiesDropped { bodies })?;
+        dropped = Dropped { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };
+    }
+    Ok(dropped)
 }

@@ -232,6 +232,11 @@ impl Reader {
         Ok(lines)
     }
 
+    /// Transactions that settled before a moment and still have bodies, so many at most. Costs n in what settled before.
+    pub fn with_old_bodies(&self, settled_before: DateTime<Utc>, most: usize) -> Result<Vec<RowId>, StoreError> {
+        observations::with_old_bodies(&self.connection, settled_before, most)
+    }
+
     /// The last entry of a transaction's answers.
     pub fn last_answer(&self, row: RowId) -> Result<Option<StoredObservation>, StoreError> {
         observations::last(&self.connection, row)

@@ -62,6 +62,9 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
         Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
     for what in &changes {
         changes::append(db, &entry, what)?;
+        if let What::StatusChanged { .. } = what {
+            alerts::end_acknowledgements(db, transaction.id)?;
+        }
     }
     let standing = alerts::standing_for(db, &profile, transaction.id)?;
     alerts::carry_out(db, &judge(&transaction, &standing, seen.at), &entry)
@@ -88,6 +91,18 @@ pub(super) fn by_row(db: &Connection, row: RowId) -> Result<Option<Transaction>,
 pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>, StoreError> {
     let sql = format!("{SELECT} WHERE id = ?");
     Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
+}
+
+/// Removes transactions with all that is known of them; how many there were. What was learned of how long things take stays.
+pub(super) fn delete(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Result<usize, StoreError> {
+    let mut deleted = 0;
+    for row in rows {
+        let Some(transaction) = outline(db, *row)? else { continue };
+        db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([row.0])?;
+        changes::append(db, &Entry::of_profile(&transaction.profile, at), &What::Deleted { row: row.0 })?;
+        deleted += 1;
+    }
+    Ok(deleted)
 }
 
 /// The row of the one with this hash in a profile, or else in any.

@@ -1,0 +1,181 @@
+//! `hoptop untrack`, `delete` and `undo`: stop polling, remove, take back.
+//!
+//! It must never remove anything that wasn't named as to be removed.
+
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use super::{context::Context, exit::Exit};
+use crate::{
+    domain::{ids::RowId, text, transaction::Tracking},
+    store::{Edit, TakenBack},
+};
+
+/// For the help.
+pub const UNTRACK_EXAMPLES: &str = "\
+Examples:
+  hoptop untrack 0x9f3c41                          polls it no more; it is kept, with its history
+  hoptop undo                                      takes that back
+
+Adding it again resumes it, too.";
+
+/// For the help.
+pub const DELETE_EXAMPLES: &str = "\
+Examples:
+  hoptop delete 0x9f3c41 --yes                     removes it, with its history, notes and alerts
+
+This can't be taken back; `hoptop untrack` only stops the polling.";
+
+/// For the help.
+pub const UNDO_EXAMPLES: &str = "\
+Examples:
+  hoptop undo                                      takes back what was done last: an add or import (it is polled no
+                                                   more), an untrack, a note, ticket, label or acknowledgement
+  hoptop undo --redo                               does it again
+
+The record of it stays in the history. Where something else happened since, that counts.";
+
+/// Stop polling.
+#[derive(Args, Clone, Debug)]
+pub struct UntrackArgs {
+    /// Hashes, six or more characters of each that no other has, or URLs that contain them
+    #[arg(value_name = "TX", required = true)]
+    pub transactions: Vec<String>,
+}
+
+/// Remove.
+#[derive(Args, Clone, Debug)]
+pub struct DeleteArgs {
+    /// Hashes, six or more characters of each that no other has, or URLs that contain them
+    #[arg(value_name = "TX", required = true)]
+    pub transactions: Vec<String>,
+    /// Really remove them: this can't be taken back
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Take back.
+#[derive(Args, Clone, Debug, Default)]
+pub struct UndoArgs {
+    /// Do again what was taken back last
+    #[arg(long)]
+    pub redo: bool,
+}
+
+/// Stops the polling of all that is named, or of nothing if one isn't there.
+pub fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
+    let Some(named) = named(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let rows = named.iter().map(|(row, ..)| *row).collect();
+    cx.store.edit(&cx.profile, Edit::Untrack(rows), cx.now.wall).wait()?;
+    for (_, hash, tracking) in &named {
+        match tracking {
+            Tracking::Untracked => writeln!(cx.out, "{hash} wasn't polled before")?,
+            _ => writeln!(cx.out, "{hash} is polled no more; it is kept (`hoptop undo` takes this back)")?,
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// Removes all that is named, or nothing if one isn't there or it isn't said twice.
+pub fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
+    let Some(named) = named(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    if !args.yes {
+        for (_, hash, _) in &named {
+            writeln!(cx.err, "{hash} would be removed, with its history, notes and alerts")?;
+        }
+        writeln!(cx.err, "nothing was removed: say so with --yes; `hoptop untrack` only stops the polling")?;
+        return Ok(Exit::Usage);
+    }
+    let count = cx.store.delete(named.iter().map(|(row, ..)| *row).collect(), cx.now.wall).wait()?;
+    writeln!(cx.out, "{count} removed")?;
+    Ok(Exit::Fine)
+}
+
+/// Takes back what was done last, or does it again.
+pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
+    let (turned, done) = match args.redo {
+        true => (cx.store.do_again(&cx.profile, cx.now.wall).wait()?, "done again"),
+        false => (cx.store.take_back(&cx.profile, cx.now.wall).wait()?, "taken back"),
+    };
+    let Some(TakenBack { summary, left, .. }) = turned else {
+        let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
+        writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
+        return Ok(Exit::Error);
+    };
+    writeln!(cx.out, "{done}: {}", text::clean(&summary))?;
+    if left > 0 {
+        writeln!(cx.err, "{left} of it stay as they are, since something else happened to them")?;
+    }
+    Ok(Exit::Fine)
+}
+
+type Named = (RowId, String, Tracking);
+
+/// All that is named, each once. `None` if one of them isn't there, and then the reason has been printed.
+fn named(texts: &[String], cx: &mut Context) -> Result<Option<Vec<Named>>> {
+    let mut named: Vec<Named> = Vec::new();
+    for text in texts {
+        let Some(tx) = cx.find(text)? else {
+            writeln!(cx.err, "nothing was changed")?;
+            return Ok(None);
+        };
+        if named.iter().all(|(row, ..)| *row != tx.id) {
+            named.push((tx.id, tx.told.transaction_id.to_string(), tx.tracking));
+        }
+    }
+    Ok(Some(named))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::context::testing::Bench, *};
+    use crate::domain::fixtures;
+
+    fn hash(number: i64) -> String {
+        fixtures::told(number).transaction_id.to_string()
+    }
+
+    fn stop(bench: &mut Bench, numbers: &[i64]) -> (String, String, Exit) {
+        let args = UntrackArgs { transactions: numbers.iter().map(|number| hash(*number)).collect() };
+        let (out, err, exit) = bench.run(|cx| untrack(&args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    #[test]
+    fn what_is_stopped_is_kept_and_can_be_taken_back() {
+        let mut bench = Bench::new();
+        bench.track(fixtures::new(1));
+        let (out, err, exit) = stop(&mut bench, &[1, 1]);
+        assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Fine));
+        assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
+        assert!(stop(&mut bench, &[1]).0.ends_with("wasn't polled before\n"));
+        let (out, ..) = bench.run(|cx| undo(&UndoArgs::default(), cx).unwrap());
+        assert_eq!(out, "taken back: stop polling\n");
+        assert_eq!(bench.transactions()[0].tracking, Tracking::Active);
+        let (out, ..) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(out, "done again: stop polling\n");
+        assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
+        let (_, err, exit) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(exit, Exit::Error);
+        assert!(err.starts_with("nothing was taken back"), "{err}");
+    }
+
+    #[test]
+    fn nothing_is_removed_without_a_yes_nor_if_one_is_not_there() {
+        let mut bench = Bench::new();
+        bench.track(fixtures::new(1));
+        let remove = |bench: &mut Bench, number: i64, yes| {
+            let args = DeleteArgs { transactions: vec![hash(1), hash(number)], yes };
+            bench.run(|cx| delete(&args, cx).unwrap())
+        };
+        let (_, err, exit) = remove(&mut bench, 1, false);
+        assert_eq!((err.lines().count(), exit), (2, Exit::Usage));
+        let (_, err, exit) = remove(&mut bench, 2, true);
+        assert_eq!(exit, Exit::Error);
+        assert!(err.ends_with("nothing was changed\n"), "{err}");
+        assert_eq!(bench.transactions().len(), 1);
+        let (out, _, exit) = remove(&mut bench, 1, true);
+        assert_eq!((out.as_str(), exit), ("1 removed\n", Exit::Fine));
+        assert!(bench.transactions().is_empty());
+    }
+}

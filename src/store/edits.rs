@@ -1,0 +1,361 @@
+//! What people did to what is tracked, each with what it takes to take it back.
+//!
+//! The record of it stays, and so does the record of its being taken back. Where something else happened since, that counts:
+//! nothing is taken back over it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    alerts,
+    changes::{self, Entry},
+    columns,
+    error::StoreError,
+    transactions,
+};
+use crate::domain::{
+    change::What,
+    ids::RowId,
+    transaction::{Tracking, Transaction},
+};
+
+/// Something that a person does to what is tracked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// Stop polling these; they are kept.
+    Untrack(Vec<RowId>),
+    /// Write a note on each of these.
+    Note {
+        /// Which ones.
+        rows: Vec<RowId>,
+        /// The note.
+        text: String,
+    },
+    /// Say to which ticket these belong; `None` to none.
+    Ticket {
+        /// Which ones.
+        rows: Vec<RowId>,
+        /// The ticket.
+        ticket: Option<String>,
+    },
+    /// Put labels on these, and take others off.
+    Labels {
+        /// Which ones.
+        rows: Vec<RowId>,
+        /// Labels to put on.
+        add: Vec<String>,
+        /// Labels to take off.
+        remove: Vec<String>,
+    },
+    /// Take these alerts on, by the store's numbers.
+    Acknowledge {
+        /// Which ones.
+        alerts: Vec<i64>,
+        /// In the person's words.
+        note: Option<String>,
+    },
+    /// Let these alerts stand as new again.
+    Unacknowledge(Vec<i64>),
+}
+
+/// What became of taking back the last edit, or of doing it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenBack {
+    /// The edit in words.
+    pub summary: String,
+    /// How much of it could be carried out.
+    pub done: usize,
+    /// How much was left as it is, since something else happened to it.
+    pub left: usize,
+}
+
+/// One thing that an edit changed, from one state to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    /// Rows were added, from the first number to the last.
+    Tracked { first: i64, last: i64 },
+    /// Whether it is polled.
+    Tracking { row: i64, before: Polling, after: Polling },
+    /// The ticket.
+    Ticket { row: i64, before: Option<String>, after: Option<String> },
+    /// A label is there, or isn't any more.
+    Label { row: i64, label: String, added: bool },
+    /// A note.
+    Note { row: i64, note: i64 },
+    /// Who has taken an alert on.
+    Acknowledged { alert: i64, before: Option<Taken>, after: Option<Taken> },
+}
+
+/// Whether a transaction is polled, as its columns have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Polling {
+    untracked: bool,
+    parked: Option<String>,
+}
+
+/// When an alert was taken on, and with which words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Taken {
+    at: i64,
+    note: Option<String>,
+}
+
+impl Polling {
+    /// As it stands.
+    pub(super) fn of(transaction: &Transaction) -> Self {
+        match &transaction.tracking {
+            Tracking::Active => Self { untracked: false, parked: None },
+            Tracking::Parked(reason) => Self { untracked: false, parked: Some(reason.clone()) },
+            Tracking::Untracked => Self { untracked: true, parked: None },
+        }
+    }
+}
+
+/// Which way a step goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Forth,
+    Back,
+}
+
+/// Carries an edit out and records it; how much it changed.
+pub(super) fn edit(db: &Connection, profile: &str, edit: &Edit, at: DateTime<Utc>) -> Result<usize, StoreError> {
+    let steps = plan(db, edit, at)?;
+    let mut done = Vec::new();
+    for step in steps {
+        if carry_out(db, &step, Way::Forth, at)? {
+            done.push(step);
+        }
+    }
+    record(db, (profile, &summary(edit)), &done, at)?;
+    Ok(done.len())
+}
+
+/// Records what was done already. Nothing done is nothing to record.
+pub(super) fn record(
+    db: &Connection,
+    (profile, summary): (&str, &str),
+    steps: &[Step],
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    if steps.is_empty() {
+        return Ok(());
+    }
+    let steps = serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?;
+    db.prepare_cached("INSERT INTO edits (at, profile, summary, steps) VALUES (?, ?, ?, ?)")?.execute(params![
+        columns::moment(at),
+        profile,
+        summary,
+        steps
+    ])?;
+    Ok(())
+}
+
+/// Takes back the last edit that wasn't taken back; nothing if there is none.
+pub(super) fn take_back(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<TakenBack>, StoreError> {
+    let last =
+        "SELECT id, summary, steps FROM edits WHERE profile = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
+    turn(db, (profile, last), Way::Back, at)
+}
+
+/// Does again what was taken back last, unless something was done since.
+pub(super) fn do_again(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<TakenBack>, StoreError> {
+    let next = "SELECT id, summary, steps FROM edits WHERE profile = ?1 AND taken_back_at IS NOT NULL
+        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL) ORDER BY id LIMIT 1";
+    turn(db, (profile, next), Way::Forth, at)
+}
+
+fn turn(
+    db: &Connection,
+    (profile, which): (&str, &str),
+    way: Way,
+    at: DateTime<Utc>,
+) -> Result<Option<TakenBack>, StoreError> {
+    let found = db
+        .prepare_cached(which)?
+        .query_row([profile], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
+        .optional()?;
+    let Some((id, summary, steps)) = found else { return Ok(None) };
+    let steps: Vec<Step> = serde_json::from_str(&steps).map_err(|error| columns::unreadable(2, error))?;
+    let mut turned = TakenBack { summary, done: 0, left: 0 };
+    for step in &steps {
+        match carry_out(db, step, way, at)? {
+            true => turned.done += 1,
+            false => turned.left += 1,
+        }
+    }
+    let taken_back_at = (way == Way::Back).then(|| columns::moment(at));
+    db.prepare_cached("UPDATE edits SET taken_back_at = ? WHERE id = ?")?.execute(params![taken_back_at, id])?;
+    let what = match way {
+        Way::Back => What::TakenBack { summary: turned.summary.clone() },
+        Way::Forth => What::DoneAgain { summary: turned.summary.clone() },
+    };
+    changes::append(db, &Entry::of_profile(profile, at), &what)?;
+    Ok(Some(turned))
+}
+
+fn summary(edit: &Edit) -> String {
+    let of = |rows: &[RowId]| if rows.len() == 1 { String::new() } else { format!(" ({} transactions)", rows.len()) };
+    match edit {
+        Edit::Untrack(rows) => format!("stop polling{}", of(rows)),
+        Edit::Note { rows, text } => format!("note `{text}`{}", of(rows)),
+        Edit::Ticket { rows, ticket: Some(ticket) } => format!("ticket {ticket}{}", of(rows)),
+        Edit::Ticket { rows, ticket: None } => format!("no ticket{}", of(rows)),
+        Edit::Labels { rows, add, remove } => {
+            let labels =
+                add.iter().map(|label| format!("+{label}")).chain(remove.iter().map(|label| format!("-{label}")));
+            format!("labels {}{}", labels.collect::<Vec<_>>().join(" "), of(rows))
+        }
+        Edit::Acknowledge { alerts, .. } => format!("acknowledge ({} alerts)", alerts.len()),
+        Edit::Unacknowledge(alerts) => format!("acknowledge no more ({} alerts)", alerts.len()),
+    }
+}
+
+/// What an edit would change, as things stand.
+fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
+    let mut steps = Vec::new();
+    match edit {
+        Edit::Untrack(rows) => {
+            let after = Polling { untracked: true, parked: None };
+            for tx in outlines(db, rows)? {
+                let before = Polling::of(&tx);
+                steps.extend((before != after).then(|| Step::Tracking { row: tx.id.0, before, after: after.clone() }));
+            }
+        }
+        Edit::Note { rows, text } => {
+            for tx in outlines(db, rows)? {
+                steps.push(Step::Note { row: tx.id.0, note: write_note(db, tx.id, text, at)? });
+            }
+        }
+        Edit::Ticket { rows, ticket } => {
+            for tx in outlines(db, rows)? {
+                let (before, after) = (tx.told.ticket, ticket.clone());
+                steps.extend((before != after).then_some(Step::Ticket { row: tx.id.0, before, after }));
+            }
+        }
+        Edit::Labels { rows, add, remove } => {
+            for tx in outlines(db, rows)? {
+                let has = |label: &&String| tx.labels.contains(label);
+                let step = |label: &String, added| Step::Label { row: tx.id.0, label: label.clone(), added };
+                steps.extend(add.iter().filter(|label| !has(label)).map(|label| step(label, true)));
+                steps.extend(remove.iter().filter(has).map(|label| step(label, false)));
+            }
+        }
+        Edit::Acknowledge { alerts, note } => {
+            let after = Some(Taken { at: columns::moment(at), note: note.clone() });
+            for alert in alerts {
+                steps.extend(acknowledged(db, *alert, after.clone())?);
+            }
+        }
+        Edit::Unacknowledge(alerts) => {
+            for alert in alerts {
+                steps.extend(acknowledged(db, *alert, None)?);
+            }
+        }
+    }
+    Ok(steps)
+}
+
+fn outlines(db: &Connection, rows: &[RowId]) -> Result<Vec<Transaction>, StoreError> {
+    rows.iter().filter_map(|row| transactions::outline(db, *row).transpose()).collect()
+}
+
+/// Writes a note; its number.
+pub(super) fn write_note(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
+    // Until its step is carried out it counts as taken back.
+    db.prepare_cached("INSERT INTO notes (transaction_row, at, text, taken_back_at) VALUES (?1, ?2, ?3, ?2)")?
+        .execute(params![row.0, columns::moment(at), text])?;
+    Ok(db.last_insert_rowid())
+}
+
+fn acknowledged(db: &Connection, alert: i64, after: Option<Taken>) -> Result<Option<Step>, StoreError> {
+    let Some(standing) = alerts::by_id(db, alert)? else { return Ok(None) };
+    let before = standing.acknowledged.map(|taken| Taken { at: columns::moment(taken.at), note: taken.note });
+    // One that is taken on already stays with whoever took it.
+    let changes = before.is_some() != after.is_some();
+    Ok(changes.then_some(Step::Acknowledged { alert, before, after }))
+}
+
+/// Carries a step out, or back; whether things stood as it expects.
+fn carry_out(db: &Connection, step: &Step, way: Way, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    let forth = way == Way::Forth;
+    match step {
+        Step::Tracked { first, last } => {
+            let mut turned = false;
+            for row in *first..=*last {
+                let (active, stopped) =
+                    (Polling { untracked: false, parked: None }, Polling { untracked: true, parked: None });
+                let (from, to) = if forth { (stopped, active) } else { (active, stopped) };
+                turned |= set_polling(db, RowId(row), (&from, &to), at)?;
+            }
+            Ok(turned)
+        }
+        Step::Tracking { row, before, after } => {
+            set_polling(db, RowId(*row), if forth { (before, after) } else { (after, before) }, at)
+        }
+        Step::Ticket { row, before, after } => {
+            let (from, to) = if forth { (before, after) } else { (after, before) };
+            let sql = "UPDATE transactions SET ticket = ?3 WHERE id = ?1 AND ticket IS ?2";
+            let done = db.prepare_cached(sql)?.execute(params![row, from, to])? > 0;
+            edited(db, (done, *row, "ticket"), at)
+        }
+        Step::Label { row, label, added } => {
+            let sql = match forth == *added {
+                true => "INSERT OR IGNORE INTO labels SELECT id, ?2 FROM transactions WHERE id = ?1",
+                false => "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2",
+            };
+            let done = db.prepare_cached(sql)?.execute(params![row, label])? > 0;
+            edited(db, (done, *row, "labels"), at)
+        }
+        Step::Note { row, note } => {
+            let taken_back = (!forth).then(|| columns::moment(at));
+            let sql = "UPDATE notes SET taken_back_at = ?2 WHERE id = ?1 AND (taken_back_at IS NULL) <> (?2 IS NULL)";
+            let done = db.prepare_cached(sql)?.execute(params![note, taken_back])? > 0;
+            edited(db, (done, *row, "note"), at)
+        }
+        Step::Acknowledged { alert, before, after } => {
+            alerts::acknowledge(db, *alert, if forth { (before, after) } else { (after, before) }, at)
+        }
+    }
+}
+
+fn set_polling(
+    db: &Connection,
+    row: RowId,
+    (from, to): (&Polling, &Polling),
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
+               WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
+    let done =
+        db.prepare_cached(sql)?.execute(params![row.0, from.untracked, from.parked, to.untracked, to.parked])? > 0;
+    if !done {
+        return Ok(false);
+    }
+    match to.untracked {
+        true => told(db, row, &What::Untracked, at),
+        false => edited(db, (true, row.0, "tracking"), at),
+    }
+}
+
+fn edited(db: &Connection, (done, row, field): (bool, i64, &str), at: DateTime<Utc>) -> Result<bool, StoreError> {
+    if !done {
+        return Ok(false);
+    }
+    told(db, RowId(row), &What::Edited { fields: vec![field.to_owned()] }, at)
+}
+
+fn told(db: &Connection, row: RowId, what: &What, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    // Of an entry about a transaction the profile is that transaction's.
+    changes::append(db, &Entry { at, profile: "", transaction: Some(row), observation: None }, what)?;
+    Ok(true)
+}
+
+impl Taken {
+    /// When, and with which words: as the columns have it.
+    pub(super) fn columns(taken: Option<&Self>) -> (Option<i64>, Option<&str>) {
+        (taken.map(|taken| taken.at), taken.and_then(|taken| taken.note.as_deref()))
+    }
+}
