@@ -41,7 +41,7 @@ fn every_spelling_of_a_file_gives_the_same_transaction() {
     (told.transaction_id, told.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
     for text in table {
         let batch = batch(text);
-        assert_eq!(batch.transactions, [NewTransaction { told: told.clone(), labels: vec![], note: None }], "{text}");
+        assert_eq!(batch.transactions, [NewTransaction::from(told.clone())], "{text}");
         assert_eq!(batch.warnings, Vec::<String>::new(), "{text}");
     }
 }
@@ -60,13 +60,13 @@ fn optional_values_are_read() {
         hash()
     );
     for text in [csv, json] {
-        let NewTransaction { told, labels, note } = batch(&text).transactions.remove(0);
+        let NewTransaction { told, labels, notes, .. } = batch(&text).transactions.remove(0);
         assert_eq!(told.transaction_id.as_str(), hash());
         assert_eq!(told.request_id.as_deref(), Some("r"));
         assert_eq!(told.estimate, Some(Duration::from_secs(900)));
         assert_eq!(told.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
         assert_eq!((told.from_address.as_deref(), told.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
-        assert_eq!((labels, note.as_deref()), (vec!["vip".to_owned(), "batch-17".into()], Some("two lines")));
+        assert_eq!((labels, notes), (vec!["vip".to_owned(), "batch-17".into()], vec!["two lines".to_owned()]));
     }
 }
 
@@ -266,10 +266,10 @@ fn a_huge_paste_is_bounded_and_says_so() {
 
 fn is_clean(new: &NewTransaction) -> bool {
     let told = &new.told;
-    let optional = [&told.request_id, &told.from_address, &told.ticket, &new.note];
+    let optional = [&told.request_id, &told.from_address, &told.ticket];
     let texts = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str(), &told.quote_id];
-    let labels = new.labels.iter().map(String::as_str);
-    texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(labels).all(|t| clean(t) == t)
+    let words = new.labels.iter().chain(&new.notes).map(String::as_str);
+    texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(words).all(|t| clean(t) == t)
 }
 
 /// Text made of pieces that mean something to the readers.

@@ -18,6 +18,7 @@ mod observations;
 mod pollers;
 mod quotes;
 mod reader;
+mod staging;
 mod transactions;
 mod watcher;
 mod writer;
@@ -35,15 +36,16 @@ pub use self::{
     error::StoreError,
     follower::{Follower, Interest, News},
     forecasts::RouteStats,
-    import::ImportReport,
+    import::{Foreseen, ImportReport, Tally},
     observations::StoredObservation,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
+    staging::{Duplicate, Staging},
     transactions::Judge,
     writer::Receipt,
 };
-use self::{watcher::Watcher, writer::Writer};
+use self::{import::Import, watcher::Watcher, writer::Writer};
 use crate::domain::{
     alert::AlertStep,
     change::What,
@@ -112,7 +114,21 @@ impl Store {
     /// Tracks the transactions of a batch, all or none; what is known already is updated where it differs.
     pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
-        self.writer.submit_durable(move |db| import::import(db, &profile, &batch, at))
+        self.writer.submit_durable(move |db| {
+            let mut import = Import::new(db, &profile, at);
+            batch.into_iter().try_for_each(|new| import.take(new))?;
+            Ok(import.finish())
+        })
+    }
+
+    /// The same for a batch of any size, in bounded memory.
+    pub fn import_staged(&self, profile: &str, staging: Staging, at: DateTime<Utc>) -> Receipt<ImportReport> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| {
+            let mut import = Import::new(db, &profile, at);
+            connection::with_room(db, || staging.for_each(&mut |new| import.take(new)))?;
+            Ok(import.finish())
+        })
     }
 
     /// Keeps an answer: the observation, what it changes in the transaction, and what `judge` makes of that.

@@ -13,16 +13,19 @@ use super::{
     connection,
     error::StoreError,
     forecasts::{self, RouteStats},
+    import::Foreseen,
     observations::{self, StoredObservation},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
+    staging::Staging,
     transactions,
 };
 use crate::domain::{
-    alert::Alert,
+    alert::{self, Alert},
     chain_config::ChainConfig,
     change::Change,
     experience::{Experience, Past, RouteKey},
+    filter::{self, Candidate, Filter},
     ids::{ChainId, RowId, TxHash},
     text,
     transaction::Transaction,
@@ -75,6 +78,30 @@ impl Reader {
         let loaded = (transactions::all(&snapshot)?, alerts::standing(&snapshot)?, changes::last(&snapshot)?);
         snapshot.finish()?;
         Ok(loaded)
+    }
+
+    /// Hands out each transaction that passes the filter, with the alerts that stand for it alone, in the filter's order; at
+    /// most `limit`.
+    pub fn for_each<E: From<StoreError>>(
+        &self,
+        filter: &Filter,
+        now: DateTime<Utc>,
+        limit: Option<usize>,
+        each: &mut dyn FnMut(&Transaction, &[Alert]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (transactions, alerts, _) = self.load()?;
+        let (alerts, _) = alert::by_subject(alerts);
+        let candidate = |tx| Candidate { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
+        let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|one| filter.matches(one, now)).collect();
+        passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now));
+        passing.iter().take(limit.unwrap_or(usize::MAX)).try_for_each(|one| each(one.tx, one.alerts))
+    }
+
+    /// What an import of these rows would do, as the store is now.
+    pub fn foresee(&self, profile: &str, staging: &Staging) -> Result<Foreseen, StoreError> {
+        let mut foreseen = Foreseen::default();
+        staging.for_each(&mut |new| foreseen.count(&self.connection, profile, &new))?;
+        Ok(foreseen)
     }
 
     /// One transaction.
