@@ -2,6 +2,8 @@
 //!
 //! Entries that bring no news are dropped in time; who has read less than that is told to load anew, never left unaware.
 
+use std::ops::RangeInclusive;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
 
@@ -44,6 +46,34 @@ pub(super) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<
     let seq = db.last_insert_rowid();
     if seq % POLLED_KEPT == 0 {
         prune(db, seq - POLLED_KEPT)?;
+    }
+    Ok(())
+}
+
+/// Appends an entry for each of these transactions, all of which were added now and are `entry`'s profile's.
+pub(super) fn append_imported(
+    db: &Connection,
+    entry: &Entry<'_>,
+    rows: RangeInclusive<RowId>,
+) -> Result<(), StoreError> {
+    let json = serde_json::to_string(&What::Imported).map_err(|error| columns::unreadable(0, error))?;
+    let before = last(db)?;
+    // One statement for all of them: of a large batch a tenth of what one each would take.
+    db.prepare_cached(
+        "INSERT INTO changes (at, profile, transaction_row, event, what)
+         SELECT ?, ?, id, ?, ? FROM transactions WHERE id BETWEEN ? AND ? ORDER BY id",
+    )?
+    .execute(params![
+        columns::moment(entry.at),
+        entry.profile,
+        What::Imported.name(),
+        json,
+        rows.start().0,
+        rows.end().0
+    ])?;
+    let passed = last(db)? / POLLED_KEPT;
+    if passed > before / POLLED_KEPT {
+        prune(db, (passed - 1) * POLLED_KEPT)?;
     }
     Ok(())
 }

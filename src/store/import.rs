@@ -3,6 +3,8 @@
 //! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
 //! store's answers is no evidence of ours. Memory must not grow with the batch.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -101,30 +103,27 @@ impl Foreseen {
 /// An import under way, in a transaction of the store.
 pub(super) struct Import<'a> {
     db: &'a Connection,
-    profile: &'a str,
-    at: DateTime<Utc>,
+    entry: Entry<'a>,
+    /// Whether any route was quoted: of most batches none was, and then no quote need be looked for.
+    has_quotes: bool,
     report: ImportReport,
+    last_added: Option<RowId>,
 }
 
 impl<'a> Import<'a> {
-    pub(super) fn new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Self {
-        Self { db, profile, at, report: ImportReport::default() }
+    pub(super) fn new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        let entry = Entry { at, profile, transaction: None };
+        let has_quotes = quotes::any(db, profile)?;
+        Ok(Self { db, entry, has_quotes, report: ImportReport::default(), last_added: None })
     }
 
-    pub(super) fn take(&mut self, mut new: NewTransaction) -> Result<(), StoreError> {
-        if let Some(before) = known(self.db, self.profile, &new.told)? {
-            let update = Update::new(self.db, &before, &new)?;
-            match update.fields.is_empty() {
-                true => self.report.unchanged.push(before.id),
-                false => {
-                    update.write(self.db, &before, self.at)?;
-                    self.report.updated.push((before.id, update.fields));
-                }
-            }
-            return Ok(());
+    pub(super) fn take(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        let (mut told, mut completed) = (Cow::Borrowed(&new.told), Vec::new());
+        if self.has_quotes {
+            completed = quotes::complete(self.db, self.entry.profile, told.to_mut())?;
         }
-        let completed = quotes::complete(self.db, self.profile, &mut new.told)?;
-        let row = self.add(&new)?;
+        let Some(row) = self.add(&told, new)? else { return self.update(new) };
+        self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
             self.report.completed.push((row, completed));
@@ -132,22 +131,42 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> ImportReport {
-        self.report
+    /// Tells the feed what was added, and says what was done.
+    pub(super) fn finish(self) -> Result<ImportReport, StoreError> {
+        if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
+            changes::append_imported(self.db, &self.entry, *first..=last)?;
+        }
+        Ok(self.report)
     }
 
-    fn add(&self, new: &NewTransaction) -> Result<RowId, StoreError> {
-        let told = &new.told;
+    fn update(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        let Some(before) = known(self.db, self.entry.profile, &new.told)? else { return Ok(()) };
+        let update = Update::new(self.db, &before, new)?;
+        match update.fields.is_empty() {
+            true => self.report.unchanged.push(before.id),
+            false => {
+                update.write(self.db, &before, self.entry.at)?;
+                self.report.updated.push((before.id, update.fields));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a transaction, unless it is known. Most of a batch are new, so that isn't asked first.
+    fn add(&self, told: &Told, new: &NewTransaction) -> Result<Option<RowId>, StoreError> {
+        let at = self.entry.at;
         // What others saw before us counts; nobody saw it later than now.
-        let first_seen_at = new.first_seen_at.map_or(self.at, |seen| seen.min(self.at));
-        self.db
+        let first_seen_at = new.first_seen_at.map_or(at, |seen| seen.min(at));
+        let added = self
+            .db
             .prepare_cached(
                 "INSERT INTO transactions (profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
                  request_id, estimate, submitted_at, from_address, ticket, first_seen_at, untracked)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 ON CONFLICT (profile, from_chain, transaction_key) DO NOTHING",
             )?
             .execute(params![
-                self.profile,
+                self.entry.profile,
                 told.transaction_id.key(),
                 told.transaction_id.as_str(),
                 told.from_chain.as_str(),
@@ -161,15 +180,16 @@ impl<'a> Import<'a> {
                 columns::moment(first_seen_at),
                 new.untracked,
             ])?;
+        if added == 0 {
+            return Ok(None);
+        }
         let row = RowId(self.db.last_insert_rowid());
-        add_words(self.db, row, (&new.labels, &new.notes), self.at)?;
-        let entry = Entry { at: self.at, profile: self.profile, transaction: Some(row) };
-        changes::append(self.db, &entry, &What::Imported)?;
-        Ok(row)
+        add_words(self.db, row, (&new.labels, &new.notes), at)?;
+        Ok(Some(row))
     }
 }
 
-/// What is known of a transaction. Most of a batch is new, so the index alone is asked first.
+/// What is known of a transaction. In a dry run most are new, so the index alone is asked first.
 fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];

@@ -115,9 +115,9 @@ impl Store {
     pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| {
-            let mut import = Import::new(db, &profile, at);
-            batch.into_iter().try_for_each(|new| import.take(new))?;
-            Ok(import.finish())
+            let mut import = Import::new(db, &profile, at)?;
+            batch.iter().try_for_each(|new| import.take(new))?;
+            import.finish()
         })
     }
 
@@ -125,9 +125,11 @@ impl Store {
     pub fn import_staged(&self, profile: &str, staging: Staging, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| {
-            let mut import = Import::new(db, &profile, at);
-            connection::with_room(db, || staging.for_each(&mut |new| import.take(new)))?;
-            Ok(import.finish())
+            connection::with_room(db, || {
+                let mut import = Import::new(db, &profile, at)?;
+                staging.for_each(&mut |new| import.take(&new))?;
+                import.finish()
+            })
         })
     }
 

@@ -82,6 +82,11 @@ impl Reader {
 
     /// Hands out each transaction that passes the filter, with the alerts that stand for it alone, in the filter's order; at
     /// most `limit`.
+    #[allow(
+        clippy::too_many_arguments,
+        clippy::type_complexity,
+        reason = "a query, its moment and its end belong together"
+    )]
     pub fn for_each<E: From<StoreError>>(
         &self,
         filter: &Filter,

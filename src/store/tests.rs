@@ -14,7 +14,7 @@ use crate::domain::{
     observation::{Failure, Outcome},
     quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteRequest},
     status::RouterStatus,
-    transaction::Tracking,
+    transaction::{NewTransaction, Tracking},
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -88,6 +88,56 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.told.ticket.as_deref(), Some("SUP-1"));
     assert_eq!(kept.told.transaction_id, first.told.transaction_id);
+}
+
+#[test]
+fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
+    let (_folder, store) = open();
+    let staging = Staging::new().unwrap();
+    let ticket = |number, ticket: &str| {
+        let mut new = fixtures::new(number);
+        new.told.ticket = Some(ticket.into());
+        new
+    };
+    let rows = [ticket(3, "a"), ticket(1, "a"), ticket(2, "a"), ticket(1, "b"), ticket(2, "a"), ticket(1, "c")];
+    for (line, new) in rows.iter().enumerate() {
+        staging.put(&format!("line {line}"), new).unwrap();
+    }
+    let mut pairs = Vec::new();
+    staging.settle(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same))).unwrap();
+    let pair = |earlier: u8, later: u8, same| (format!("line {earlier}"), format!("line {later}"), same);
+    assert_eq!(pairs, [pair(1, 3, false), pair(2, 4, true), pair(3, 5, false)]);
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.foresee("default", &staging).unwrap(), Foreseen { new: 3, known: 0, changed: 0 });
+    let report = store.import_staged("default", staging, at(0)).wait().unwrap();
+    let (transactions, ..) = reader.load().unwrap();
+    assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
+    let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
+    assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
+    assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
+    let again = Staging::new().unwrap();
+    [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")].iter().for_each(|new| again.put("", new).unwrap());
+    again.settle(&mut |_| {}).unwrap();
+    assert_eq!(reader.foresee("default", &again).unwrap(), Foreseen { new: 1, known: 2, changed: 1 });
+}
+
+#[test]
+fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
+    let (_folder, store) = open();
+    let seen = |number, second| NewTransaction { first_seen_at: Some(at(second)), ..fixtures::new(number) };
+    let mut batch = vec![seen(1, -60), seen(2, 60), seen(3, 0)];
+    batch[2].untracked = true;
+    store.import("default", batch, at(0)).wait().unwrap();
+    let load = || store.reader().unwrap().load().unwrap().0;
+    assert_eq!(load().iter().map(|tx| tx.first_seen_at).collect::<Vec<_>>(), [at(-60), at(0), at(0)]);
+    assert_eq!((load()[1].tracking.clone(), load()[2].tracking.clone()), (Tracking::Active, Tracking::Untracked));
+    // What is known already stays as we know it; without a word on that, adding it again resumes it.
+    let mut batch = vec![seen(1, -90), seen(2, 0), seen(3, 0)];
+    (batch[1].untracked, batch[2].untracked) = (true, true);
+    assert_eq!(store.import("default", batch, at(5)).wait().unwrap().unchanged.count, 3);
+    let report = store.import("default", vec![fixtures::new(3)], at(6)).wait().unwrap();
+    assert_eq!(report.updated.first[0].1, ["tracking"]);
+    assert_eq!((load()[0].first_seen_at, load()[1].tracking.clone()), (at(-60), Tracking::Active));
 }
 
 #[test]
