@@ -11,7 +11,7 @@ use super::{
     answer::{self, AnswerArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
-    import::ImportArgs,
+    import::{self, ImportArgs},
     list::ListArgs,
     quote::{self, QuoteArgs},
     show::ShowArgs,
@@ -98,6 +98,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Track one transaction
     Add(AddArgs),
+    #[command(after_help = import::EXAMPLES)]
     /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
     Import(ImportArgs),
     /// What is tracked

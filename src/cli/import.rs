@@ -19,6 +19,14 @@ use crate::{
 /// So many updated transactions are named.
 const UPDATES_NAMED: usize = 10;
 
+/// What stands below the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop import transfers.csv                      transactionId,fromChainId,toChainId,quoteId and what else is known
+  hoptop import --dry-run transfers.csv            what would be new, known and updated
+  my-service | hoptop import - --follow            a transaction a line, tracked as they come
+  hoptop import --follow /var/log/transfers.ndjson the same of a file that grows, until ^C";
+
 /// Track a batch of transactions.
 #[derive(Args, Clone, Debug)]
 pub struct ImportArgs {

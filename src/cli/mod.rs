@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 mod errand;
 pub mod exit;
+mod follow;
 pub mod import;
 pub mod json;
 pub mod list;
@@ -82,6 +83,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Some(Command::Watch(args)) => watch::watch(args, &settings),
         Some(command) => with_context(&settings, |context| match command {
             Command::Add(args) => add::add(args, context),
+            Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
             Command::List(args) => list::list(args, context),
             Command::Show(args) => show::show(args, context),

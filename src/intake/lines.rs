@@ -39,6 +39,8 @@ pub struct LineReader {
 impl LineReader {
     /// The most bytes that a line may have.
     pub const LINE_LIMIT: usize = RECORD_LIMIT;
+    /// Why an array isn't read so.
+    pub const ARRAY: &str = "a JSON array has an end, so nothing can follow it; write an object a line (NDJSON)";
 
     /// A reader of a file from its first line on.
     pub fn new(options: Options) -> Self {
@@ -59,10 +61,7 @@ impl LineReader {
             };
         }
         match self.options.format {
-            Format::Json => vec![Taken::Hopeless(LineError {
-                place: Place::File,
-                message: "a JSON array has an end, so nothing can follow it; write an object a line (NDJSON)".into(),
-            })],
+            Format::Json => vec![Taken::Hopeless(LineError { place: Place::File, message: Self::ARRAY.into() })],
             Format::Csv if self.columns.is_none() => self.header(line),
             _ => self.row(line),
         }
