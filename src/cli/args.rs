@@ -11,6 +11,7 @@ use super::{
     answer::{self, AnswerArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
+    export::{self, ExportArgs},
     import::{self, ImportArgs},
     list::ListArgs,
     quote::{self, QuoteArgs},
@@ -103,6 +104,9 @@ pub enum Command {
     Import(ImportArgs),
     /// What is tracked
     List(ListArgs),
+    #[command(after_help = export::EXAMPLES)]
+    /// What is tracked, as CSV, JSON, NDJSON or Markdown
+    Export(ExportArgs),
     /// One transaction, whole, with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod doctor;
 mod errand;
 pub mod exit;
+pub mod export;
 mod follow;
 pub mod import;
 pub mod json;
@@ -86,6 +87,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
             Command::List(args) => list::list(args, context),
+            Command::Export(args) => export::export(args, context),
             Command::Show(args) => show::show(args, context),
             Command::Check(args) => check::check(args, &settings, context),
             Command::Answer(args) => answer::answer(args, context, &settings.answer),
