@@ -118,7 +118,7 @@ fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Vec<String
             &mut opened
         }
     };
-    let staging = Staging::new().map_err(ReadError::Keep)?;
+    let mut staging = Staging::new().map_err(ReadError::Keep)?;
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
     let mut warnings = intake::stream(input, &options, &mut |place, new| staging.put(&place.to_string(), &new))?;
     let mut duplicates = Duplicates::default();

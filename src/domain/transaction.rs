@@ -38,6 +38,7 @@ pub struct Told {
     /// `estimatedRouteDuration`.
     pub estimate: Option<Duration>,
     /// When it was submitted.
+    #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub submitted_at: Option<DateTime<Utc>>,
     /// Who is paid a refund (`service.md` 3).
     pub from_address: Option<String>,
@@ -55,6 +56,7 @@ pub struct NewTransaction {
     /// Notes, the oldest first.
     pub notes: Vec<String>,
     /// When somebody first heard of it: counts if it is new to us, and before that moment.
+    #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub first_seen_at: Option<DateTime<Utc>>,
     /// Whether a person stopped it elsewhere: if it is new to us it isn't polled here either.
     pub untracked: bool,

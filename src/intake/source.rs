@@ -143,7 +143,7 @@ impl State<'_> {
         self.allowance -= count;
         self.ended = count == 0;
         if self.lines != Lines::Uncounted {
-            self.window.extend(buffer.iter().take(count));
+            self.window.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }
         Ok(count)
     }

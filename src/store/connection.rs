@@ -51,7 +51,7 @@ pub(super) fn with_room<T>(
     work: impl FnOnce() -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     /// In KiB; negative, or it would count pages.
-    const ROOM: i32 = -32 * 1024;
+    const ROOM: i32 = -40 * 1024;
     let usual: i32 = connection.pragma_query_value(None, "cache_size", |row| row.get(0))?;
     connection.pragma_update(None, "cache_size", ROOM)?;
     let done = work();

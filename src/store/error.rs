@@ -47,7 +47,7 @@ pub enum StoreError {
     #[error(
         "the temporary file for what is imported failed: {0}; make room for temporary files, or name another folder in TMPDIR"
     )]
-    Staging(rusqlite::Error),
+    Staging(io::Error),
     /// The commit failed, so that nothing of the batch was kept.
     #[error("the store couldn't keep what it was given: {0}")]
     Commit(String),

@@ -93,7 +93,7 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
 #[test]
 fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     let (_folder, store) = open();
-    let staging = Staging::new().unwrap();
+    let mut staging = Staging::new().unwrap();
     let ticket = |number, ticket: &str| {
         let mut new = fixtures::new(number);
         new.told.ticket = Some(ticket.into());
@@ -115,7 +115,7 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
     assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
     assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
-    let again = Staging::new().unwrap();
+    let mut again = Staging::new().unwrap();
     [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")].iter().for_each(|new| again.put("", new).unwrap());
     again.settle(&mut |_| {}).unwrap();
     assert_eq!(reader.foresee("default", &again).unwrap(), Foreseen { new: 1, known: 2, changed: 1 });
