@@ -270,7 +270,7 @@ fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let batch = transfers.iter().map(|transfer| transfer.new.clone()).collect();
-    let rows = store.import("default", batch, at(-60)).wait().unwrap().added;
+    let rows = store.import("default", batch, at(-60)).wait().unwrap().added.first;
     for (row, transfer) in rows.iter().zip(transfers) {
         let answers = heard.get(&transfer.new.told.transaction_id.key());
         for (second, observation) in (0..).map(|turn| turn * 40).zip(answers.into_iter().flatten()) {

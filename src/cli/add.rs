@@ -68,17 +68,11 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         writeln!(cx.err, "warning: {warning}")?;
     }
     let report = cx.store.import(&cx.profile, vec![new], cx.now.wall).wait()?;
-    let row = rows(&report).next();
-    let known = row.map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
+    let known = report.first().map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
     if let Some(tx) = known {
         say(&tx, &report, cx)?;
     }
     Ok(Exit::Fine)
-}
-
-fn rows(report: &ImportReport) -> impl Iterator<Item = crate::domain::ids::RowId> {
-    let updated = report.updated.iter().map(|(row, _)| row);
-    report.added.iter().chain(updated).chain(&report.unchanged).copied()
 }
 
 fn say(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
@@ -88,11 +82,12 @@ fn say(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Re
     let due = format!("deadline {due} ({})", deadline.basis());
     let from_quote = report
         .completed
+        .first
         .first()
         .map_or_else(String::new, |(_, fields)| format!("; from its quote: {}", fields.join(", ")));
-    match report.updated.first() {
+    match report.updated.first.first() {
         Some((_, fields)) => writeln!(cx.out, "updated {hash}: {}; {due}", fields.join(", ")),
-        None if report.added.is_empty() => writeln!(cx.out, "known already, nothing new: {hash}; {due}"),
+        None if report.added.count == 0 => writeln!(cx.out, "known already, nothing new: {hash}; {due}"),
         None => writeln!(cx.out, "added {hash}, {} > {}; {due}{from_quote}", tx.from_name(), tx.to_name()),
     }
 }
@@ -132,6 +127,8 @@ fn option(field: Field) -> &'static str {
         Field::FromAddress => "--from-address",
         Field::Labels => "--label",
         Field::Note => "--note",
+        // No option gives these.
+        Field::Notes | Field::FirstSeenAt | Field::SubmittedAtIsFirstSeen | Field::Untracked => field.name(),
     }
 }
 

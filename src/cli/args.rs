@@ -12,7 +12,8 @@ use super::{
     answer::{self, AnswerArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
-    import::ImportArgs,
+    export::{self, ExportArgs},
+    import::{self, ImportArgs},
     list::ListArgs,
     quote::{self, QuoteArgs},
     show::ShowArgs,
@@ -100,10 +101,14 @@ pub enum Command {
     Demo(DemoArgs),
     /// Track one transaction
     Add(AddArgs),
+    #[command(after_help = import::EXAMPLES)]
     /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
     Import(ImportArgs),
     /// What is tracked
     List(ListArgs),
+    #[command(after_help = export::EXAMPLES)]
+    /// What is tracked, as CSV, JSON, NDJSON or Markdown
+    Export(ExportArgs),
     /// One transaction, whole, with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]

@@ -122,7 +122,7 @@ pub(super) mod testing {
         }
 
         pub(in crate::cli) fn track_as(&self, profile: &str, new: NewTransaction) -> RowId {
-            self.store.import(profile, vec![new], at(0)).wait().unwrap().added[0]
+            self.store.import(profile, vec![new], at(0)).wait().unwrap().added.first[0]
         }
 
         pub(in crate::cli) fn hear(&self, row: RowId, observation: Observation, second: i64) {

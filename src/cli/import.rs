@@ -1,9 +1,8 @@
-//! `hoptop import`: a batch from a file or standard input, all or nothing.
+//! `hoptop import`: a batch from a file or standard input, all or nothing, of any size in bounded memory.
 //!
-//! It must never track a part of a batch, and never read without bound.
+//! It must never track a part of a batch. What doesn't end is `follow`'s.
 
 use std::{
-    collections::HashSet,
     fs::{self, File},
     io::{self, Read},
 };
@@ -12,15 +11,21 @@ use clap::{Args, ValueEnum};
 
 use super::{context::Context, exit::Exit};
 use crate::{
-    domain::{text, transaction::Told},
-    intake::{self, Batch, Format, LineError, Options, Place},
-    store::ImportReport,
+    domain::text,
+    intake::{self, Duplicates, Format, LineError, Options, Place, ReadError},
+    store::{Duplicate, Foreseen, ImportReport, Staging, StoreError},
 };
 
-/// The most that a file may hold; many times a million transactions.
-const SIZE_LIMIT: u64 = 1 << 30;
 /// So many updated transactions are named.
 const UPDATES_NAMED: usize = 10;
+
+/// What stands below the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop import transfers.csv                      transactionId,fromChainId,toChainId,quoteId and what else is known
+  hoptop import --dry-run transfers.csv            what would be new, known and updated
+  my-service | hoptop import - --follow            a transaction a line, tracked as they come
+  hoptop import --follow /var/log/transfers.ndjson the same of a file that grows, until ^C";
 
 /// Track a batch of transactions.
 #[derive(Args, Clone, Debug)]
@@ -30,9 +35,13 @@ pub struct ImportArgs {
     /// How the file is written
     #[arg(long, value_enum, default_value_t)]
     pub format: FormatArg,
-    /// Read and check all of it, and write nothing
+    /// Read and check all of it, say what would change, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Keep reading CSV or JSON lines: standard input until it ends, a file as it grows until a signal comes. Each line is
+    /// taken as it comes; a bad one is named and passed over
+    #[arg(long, conflicts_with = "dry_run")]
+    pub follow: bool,
     /// Take chain IDs that don't look like any
     #[arg(long)]
     pub any_chain: bool,
@@ -65,58 +74,69 @@ impl From<FormatArg> for Format {
 
 /// Tracks what the file holds, and says what that changed. `input` is read if the file is `-`.
 pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let name = if args.file == "-" { "standard input".into() } else { text::clean(&args.file) };
-    let bytes = match read(&args.file, input) {
-        Ok(bytes) => bytes,
-        Err(reason) => {
-            writeln!(cx.err, "{name} can't be read: {reason}")?;
-            return Ok(Exit::Error);
-        }
-    };
-    let batch = match intake::read(&bytes, &Options { format: args.format.into(), any_chain: args.any_chain }) {
-        Ok(batch) => batch,
-        Err(errors) => {
+    let name = name(&args.file);
+    let (staging, warnings) = match stage(args, input) {
+        Ok(staged) => staged,
+        Err(ReadError::Bad(errors)) => {
             refuse(&errors, &name, cx.err)?;
             return Ok(Exit::Error);
         }
+        Err(ReadError::Input(fault)) => return unreadable(&name, &reason(&fault), cx),
+        Err(ReadError::Keep(fault)) => return Err(fault.into()),
     };
-    // A large file is in memory twice until here.
-    drop(bytes);
-    for warning in &batch.warnings {
+    for warning in warnings {
         writeln!(cx.err, "warning: {warning}")?;
     }
     if args.dry_run {
-        foresee(&batch, cx)?;
+        let foreseen = cx.store.reader()?.foresee(&cx.profile, &staging)?;
+        foresee(foreseen, cx.out)?;
     } else {
-        let report = cx.store.import(&cx.profile, batch.transactions, cx.now.wall).wait()?;
+        let report = cx.store.import_staged(&cx.profile, staging, cx.now.wall).wait()?;
         say(&report, cx)?;
     }
     Ok(Exit::Fine)
 }
 
-fn read(file: &str, input: &mut dyn Read) -> Result<Vec<u8>, String> {
-    if file == "-" {
-        return read_bounded(input, SIZE_LIMIT);
-    }
-    // Some systems open a folder and fail only when it is read, with words that help nobody.
+/// A file as people call it.
+pub(super) fn name(file: &str) -> String {
+    if file == "-" { "standard input".into() } else { text::clean(file) }
+}
+
+/// Says that a file can't be read.
+pub(super) fn unreadable(name: &str, reason: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
+    writeln!(cx.err, "{name} can't be read: {reason}")?;
+    Ok(Exit::Error)
+}
+
+/// Reads all of it into a place of its own, so that the store is touched only when every line is known to be fine.
+fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Vec<String>), ReadError<StoreError>> {
+    let mut opened;
+    let input = match args.file.as_str() {
+        "-" => input,
+        file => {
+            opened = open(file).map_err(|reason| ReadError::Input(io::Error::other(reason)))?;
+            &mut opened
+        }
+    };
+    let mut staging = Staging::new().map_err(ReadError::Keep)?;
+    let options = Options { format: args.format.into(), any_chain: args.any_chain };
+    let mut warnings = intake::stream(input, &options, &mut |place, new| staging.put(&place.to_string(), &new))?;
+    let mut duplicates = Duplicates::default();
+    let tell = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
+    staging.settle(tell).map_err(ReadError::Keep)?;
+    warnings.extend(duplicates.finish());
+    Ok((staging, warnings))
+}
+
+/// Opens a file. Some systems open a folder and fail only when it is read, with words that help nobody.
+pub(super) fn open(file: &str) -> Result<File, String> {
     if fs::metadata(file).is_ok_and(|about| about.is_dir()) {
         return Err("it is a folder; name a file in it".into());
     }
-    let mut opened = File::open(file).map_err(|error| reason(&error))?;
-    read_bounded(&mut opened, SIZE_LIMIT)
+    File::open(file).map_err(|error| reason(&error))
 }
 
-fn read_bounded(input: &mut dyn Read, limit: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let length = input.take(limit + 1).read_to_end(&mut bytes).map_err(|error| reason(&error))?;
-    if u64::try_from(length).is_ok_and(|length| length <= limit) {
-        Ok(bytes)
-    } else {
-        Err(format!("it holds more than {limit} bytes; split it"))
-    }
-}
-
-fn reason(error: &io::Error) -> String {
+pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file; check the path".into(),
         io::ErrorKind::PermissionDenied => "you may not read it; check its permissions".into(),
@@ -140,28 +160,27 @@ fn refuse(errors: &[LineError], name: &str, err: &mut dyn io::Write) -> io::Resu
     }
 }
 
-fn foresee(batch: &Batch, cx: &mut Context) -> color_eyre::Result<()> {
-    let key = |told: &Told| (told.from_chain.clone(), told.transaction_id.key());
-    let (tracked, _, _) = cx.store.reader()?.load()?;
-    let tracked: HashSet<_> = tracked.iter().filter(|tx| tx.profile == cx.profile).map(|tx| key(&tx.told)).collect();
-    let count = batch.transactions.len();
-    let known = batch.transactions.iter().filter(|new| tracked.contains(&key(&new.told))).count();
+fn foresee(Foreseen { new, known, changed }: Foreseen, out: &mut dyn io::Write) -> io::Result<()> {
+    let count = new + known;
     let noun = if count == 1 { "transaction" } else { "transactions" };
-    writeln!(cx.out, "{count} {noun} can be read: {} new, {known} known already; nothing was written", count - known)?;
-    Ok(())
+    let changed = match changed {
+        0 => String::new(),
+        changed => format!(", {changed} of them would be updated"),
+    };
+    writeln!(out, "{count} {noun} can be read: {new} new, {known} known already{changed}; nothing was written")
 }
 
 fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
-    let (added, updated) = (report.added.len(), report.updated.len());
-    writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.len())?;
-    if !report.completed.is_empty() {
-        writeln!(cx.out, "  {} of them took what wasn't told from their quotes", report.completed.len())?;
+    let (added, updated) = (report.added.count, report.updated.count);
+    writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.count)?;
+    if report.completed.count > 0 {
+        writeln!(cx.out, "  {} of them took what wasn't told from their quotes", report.completed.count)?;
     }
     if updated == 0 {
         return Ok(());
     }
     let reader = cx.store.reader()?;
-    for (row, fields) in report.updated.iter().take(UPDATES_NAMED) {
+    for (row, fields) in report.updated.first.iter().take(UPDATES_NAMED) {
         if let Some(tx) = reader.transaction(*row)? {
             writeln!(cx.out, "  updated {}: {}", tx.told.transaction_id, fields.join(", "))?;
         }
@@ -179,7 +198,7 @@ mod tests {
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket";
 
     fn args(file: &str) -> ImportArgs {
-        ImportArgs { file: file.into(), format: FormatArg::Auto, dry_run: false, any_chain: false }
+        ImportArgs { file: file.into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: false }
     }
 
     /// Imports this text from a file.
@@ -251,7 +270,10 @@ mod tests {
         let text = format!("{HEADER}\n{}", rows(3, "SUP-1"));
         let dry = ImportArgs { dry_run: true, ..args("-") };
         let (out, _, exit) = bench.run(|cx| import(&dry, &mut text.as_bytes(), cx));
-        assert_eq!(out, "3 transactions can be read: 2 new, 1 known already; nothing was written\n");
+        assert_eq!(
+            out,
+            "3 transactions can be read: 2 new, 1 known already, 1 of them would be updated; nothing was written\n"
+        );
         assert_eq!(exit.unwrap(), Exit::Fine);
         assert_eq!(bench.transactions().len(), 1);
         assert_eq!(bench.transactions()[0].told.ticket, None);
@@ -266,11 +288,5 @@ mod tests {
         let folder = args(bench.folder.path().to_str().unwrap());
         let (_, err, _) = bench.run(|cx| import(&folder, &mut io::empty(), cx));
         assert!(err.ends_with("can't be read: it is a folder; name a file in it\n"), "{err}");
-    }
-
-    #[test]
-    fn reading_is_bounded() {
-        assert_eq!(read_bounded(&mut &b"12345"[..], 5), Ok(b"12345".to_vec()));
-        assert!(read_bounded(&mut io::repeat(b'x'), 5).unwrap_err().contains("more than 5 bytes"));
     }
 }

@@ -69,6 +69,7 @@ pub struct TransactionView<'a> {
     message: Option<&'a str>,
     warnings: Vec<String>,
     other: Option<&'a BTreeMap<String, String>>,
+    notes: &'a [String],
 }
 
 /// One end of the transfer.
@@ -145,6 +146,7 @@ impl<'a> TransactionView<'a> {
             message: learned.message.as_deref(),
             warnings: route::contradiction(tx).into_iter().chain(learned_warnings.cloned()).collect(),
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
+            notes: &tx.notes,
         }
     }
 }
@@ -352,7 +354,7 @@ mod tests {
             r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
             r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null,"say":null"#.into(),
             r#""do":"nothing yet; the first answer is on its way","verdict":"NOT ASKED YET","routeKind":null"#.into(),
-            r#""message":null,"warnings":[],"other":null}"#.into(),
+            r#""message":null,"warnings":[],"other":null,"notes":[]}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

@@ -14,6 +14,8 @@ pub mod demo;
 pub mod doctor;
 mod errand;
 pub mod exit;
+pub mod export;
+mod follow;
 mod housekeeping;
 pub mod import;
 pub mod json;
@@ -85,8 +87,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Some(Command::Watch(args)) => watch::watch(args, &settings),
         Some(command) => with_context(&settings, |context| match command {
             Command::Add(args) => add::add(args, context),
+            Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
             Command::List(args) => list::list(args, context),
+            Command::Export(args) => export::export(args, context),
             Command::Show(args) => show::show(args, context),
             Command::Check(args) => check::check(args, &settings, context),
             Command::Answer(args) => answer::answer(args, context, &settings.answer),

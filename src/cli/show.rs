@@ -348,7 +348,7 @@ mod tests {
         let mut new = fixtures::new(1);
         new.told.ticket = Some("SUP-1".into());
         new.labels = vec!["vip".into()];
-        new.note = Some("user asked".into());
+        new.notes = vec!["user asked".into()];
         let row = bench.track(new);
         (bench, row)
     }
@@ -469,6 +469,7 @@ mod tests {
             file: "-".into(),
             format: super::super::import::FormatArg::Auto,
             dry_run: false,
+            follow: false,
             any_chain: false,
         };
         bench.run(|cx| super::super::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();

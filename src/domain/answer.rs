@@ -277,7 +277,7 @@ fn is_www(before: &str) -> bool {
 
 /// Words in Markdown that mean nothing but themselves: no emphasis, no HTML, no mention, no link, and at the start of a
 /// line no list, heading or rule.
-fn words(text: &str) -> String {
+pub fn words(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     for (index, letter) in text.char_indices() {

@@ -33,7 +33,7 @@ pub fn told(number: i64) -> Told {
 
 /// The same as a new transaction.
 pub fn new(number: i64) -> NewTransaction {
-    NewTransaction { told: told(number), labels: Vec::new(), note: None }
+    NewTransaction::from(told(number))
 }
 
 /// The same as a tracked one, first seen at the Unix epoch and never asked about.

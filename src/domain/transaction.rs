@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 
 use super::{
     change::What,
@@ -22,7 +23,7 @@ use super::{
 pub const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
 
 /// What we were told of a transaction when it was added; the first four are what the service requires (`service.md` 4.1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Hash of the transaction submitted on the source chain.
     pub transaction_id: TxHash,
@@ -37,6 +38,7 @@ pub struct Told {
     /// `estimatedRouteDuration`.
     pub estimate: Option<Duration>,
     /// When it was submitted.
+    #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub submitted_at: Option<DateTime<Utc>>,
     /// Who is paid a refund (`service.md` 3).
     pub from_address: Option<String>,
@@ -45,14 +47,26 @@ pub struct Told {
 }
 
 /// A transaction to be tracked, as an import or a person gave it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTransaction {
     /// What is told of it.
     pub told: Told,
     /// Its labels.
     pub labels: Vec<String>,
-    /// A note.
-    pub note: Option<String>,
+    /// Notes, the oldest first.
+    pub notes: Vec<String>,
+    /// When somebody first heard of it: counts if it is new to us, and before that moment.
+    #[serde(with = "chrono::serde::ts_milliseconds_option")]
+    pub first_seen_at: Option<DateTime<Utc>>,
+    /// Whether a person stopped it elsewhere: if it is new to us it isn't polled here either.
+    pub untracked: bool,
+}
+
+impl From<Told> for NewTransaction {
+    /// One of which no more is told.
+    fn from(told: Told) -> Self {
+        Self { told, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, untracked: false }
+    }
 }
 
 /// Whether it is polled.

@@ -7,42 +7,109 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::domain::text::clean;
 
 use super::{
-    Event, Place,
+    Event, Place, Sink, Stop,
     fields::{Field, Row},
+    formula,
+    source::{self, BUFFER, Lines, Source},
 };
 
 /// What a header looks like, for messages.
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId";
 
+/// Which field each column holds, if it is one of ours.
+pub(super) type Columns = Vec<Option<Field>>;
+
 /// Reads a file whose byte order mark is gone.
-pub(super) fn read(bytes: &[u8], sink: &mut dyn FnMut(Event)) {
-    let mut reader =
-        ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter(bytes)).from_reader(bytes);
-    let mut lines = Lines { bytes, at: 0, line: 1 };
+pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
+    source.count(Lines::Editor);
+    let delimiter = delimiter(&source.head());
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(delimiter)
+        .buffer_capacity(BUFFER)
+        .from_reader(source);
     let mut record = ByteRecord::new();
-    let mut columns: Option<Vec<Option<Field>>> = None;
-    // A slice in memory has no I/O errors and `flexible` leaves no other, so the loop ends at the end of the file.
-    while let Ok(true) = reader.read_byte_record(&mut record) {
-        let place = Place::Line(lines.line_of(&record));
-        if reader.position().byte() >= bytes.len() as u64 && lines.is_torn() {
-            sink(Event::Bad(
-                place,
-                "a quotation mark opens here that is never closed; write \" in text as \"\"".into(),
-            ));
-            return;
+    let mut columns: Option<Columns> = None;
+    loop {
+        source.next_record();
+        let start = reader.position().byte();
+        match reader.read_byte_record(&mut record) {
+            Ok(true) => {}
+            Err(_) if source.is_too_long() => {
+                return sink(Event::Bad(Place::Line(source.line_of(start)), source::TOO_LONG.into()));
+            }
+            // The end; or the source knows why it can't be read, and `flexible` leaves no other error.
+            Ok(false) | Err(_) => return Ok(()),
         }
-        if record.iter().all(|value| value.trim_ascii().is_empty()) {
+        let place = Place::Line(source.line_of(start));
+        if source.has_ended() && source.with_rest(is_torn) {
+            return sink(Event::Bad(place, TORN.into()));
+        }
+        if is_blank(&record) {
             continue;
         }
         match (texts(&record), &columns) {
-            (Err(reason), _) => sink(Event::Bad(place, reason)),
-            (Ok(values), Some(columns)) => row(place, columns, &values, sink),
-            (Ok(values), None) => match header(place, &values, sink) {
+            (Err(reason), _) => sink(Event::Bad(place, reason))?,
+            (Ok(values), Some(columns)) => row(place, columns, &values, sink)?,
+            (Ok(values), None) => match header(place, &values, sink)? {
                 Some(header) => columns = Some(header),
-                None => return,
+                None => return Ok(()),
             },
         }
     }
+}
+
+/// Reads a line that holds a row and nothing else, or the header if there is none yet.
+pub(super) fn read_line(
+    place: Place,
+    line: &[u8],
+    (columns, delimiter): (&mut Option<Columns>, u8),
+    sink: &mut Sink,
+) -> Result<(), Stop> {
+    let mut record = ByteRecord::new();
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(line);
+    // A slice in memory has no I/O errors and `flexible` leaves no other.
+    if !reader.read_byte_record(&mut record).unwrap_or_default() || is_blank(&record) {
+        return Ok(());
+    }
+    if ends_quoted(line, delimiter) {
+        return sink(Event::Bad(place, TORN.into()));
+    }
+    match (texts(&record), &columns) {
+        (Err(reason), _) => sink(Event::Bad(place, reason)),
+        (Ok(values), Some(columns)) => row(place, columns, &values, sink),
+        (Ok(values), None) => {
+            *columns = header(place, &values, sink)?;
+            Ok(())
+        }
+    }
+}
+
+/// What is said of a mark that isn't closed.
+const TORN: &str = "a quotation mark opens here that is never closed; write \" in text as \"\"";
+
+/// Whether the text's last field is one that a quotation mark opened and none closed: what is added to the text is added
+/// to that field, not to the row.
+fn ends_quoted(line: &[u8], delimiter: u8) -> bool {
+    let fields = |bytes: &[u8]| {
+        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(bytes);
+        let mut record = ByteRecord::new();
+        reader.read_byte_record(&mut record).map(|_| record.len()).unwrap_or_default()
+    };
+    fields(&[line, &[delimiter]].concat()) == fields(line)
+}
+
+fn is_blank(record: &ByteRecord) -> bool {
+    record.iter().all(|value| value.trim_ascii().is_empty())
+}
+
+/// Whether the last record goes over several lines with an odd number of quotation marks: one is open, and it has
+/// swallowed the rest of the file.
+fn is_torn(record: &[u8]) -> bool {
+    let record = record.trim_ascii_end();
+    let marks = record.iter().filter(|byte| **byte == b'"').count();
+    marks % 2 == 1 && record.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// The fields of a text without a header that is one row, if its quotation marks are in order.
@@ -55,12 +122,7 @@ pub(super) fn values(line: &str, delimiter: u8) -> Vec<String> {
 
 /// Whether the first line that isn't blank names at least two columns.
 pub(super) fn has_header(bytes: &[u8]) -> bool {
-    named(first_line(bytes), delimiter(bytes)) >= 2
-}
-
-fn first_line(bytes: &[u8]) -> &[u8] {
-    let start = bytes.trim_ascii_start();
-    start.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default()
+    named(source::first_line(bytes).0, delimiter(bytes)) >= 2
 }
 
 fn named(line: &[u8], delimiter: u8) -> usize {
@@ -69,8 +131,8 @@ fn named(line: &[u8], delimiter: u8) -> usize {
 }
 
 /// The delimiter that makes the most known names of the header; spreadsheets of some countries write semicolons.
-fn delimiter(bytes: &[u8]) -> u8 {
-    let line = first_line(bytes);
+pub(super) fn delimiter(bytes: &[u8]) -> u8 {
+    let (line, _) = source::first_line(bytes);
     // `max_by_key` takes the last of equals, so the usual one stands last.
     [b'\t', b';', b','].into_iter().max_by_key(|delimiter| named(line, *delimiter)).unwrap_or(b',')
 }
@@ -88,8 +150,8 @@ fn texts(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn header(place: Place, names: &[&str], sink: &mut dyn FnMut(Event)) -> Option<Vec<Option<Field>>> {
-    let columns: Vec<_> = names.iter().map(|name| Field::named(&clean(name))).collect();
+fn header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
+    let columns: Columns = names.iter().map(|name| Field::named(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
     let missing = missing.collect::<Vec<_>>().join(", ");
@@ -101,16 +163,16 @@ fn header(place: Place, names: &[&str], sink: &mut dyn FnMut(Event)) -> Option<V
         None => None,
     };
     if let Some(message) = wrong {
-        sink(Event::Bad(place, message));
-        return None;
+        sink(Event::Bad(place, message))?;
+        return Ok(None);
     }
     for (name, _) in names.iter().zip(&columns).filter(|(name, column)| column.is_none() && !name.trim().is_empty()) {
-        sink(Event::UnknownColumn(clean(name)));
+        sink(Event::UnknownColumn(clean(name)))?;
     }
-    Some(columns)
+    Ok(Some(columns))
 }
 
-fn row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut dyn FnMut(Event)) {
+fn row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
         let message = format!("{found} values for {named} columns; put text that contains the delimiter into quotes");
@@ -118,49 +180,13 @@ fn row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut dyn 
     }
     let mut row = Row::default();
     for (field, value) in columns.iter().zip(values).filter_map(|(column, value)| Some(((*column)?, value.trim()))) {
-        // A quotation mark too many swallows the rows below; only a note may well have several lines.
-        if field != Field::Note && value.contains(['\n', '\r']) {
+        // A quotation mark too many swallows the rows below; only notes may well have several lines.
+        if !matches!(field, Field::Note | Field::Notes) && value.contains(['\n', '\r']) {
             let message = format!("{} goes over several lines; is a quotation mark missing or too many?", field.name());
             return sink(Event::Bad(place, message));
         }
         // The header names no field twice, so every slot is free.
-        row.set(field, value);
+        row.set(field, formula::unescape(value));
     }
-    sink(Event::Row(place, &row));
-}
-
-/// Counts lines. The reader's own count stands on the line end or the blank lines before a record.
-struct Lines<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    line: usize,
-}
-
-impl Lines<'_> {
-    /// The line on which the record starts. Records must come in order.
-    fn line_of(&mut self, record: &ByteRecord) -> usize {
-        let byte = record.position().and_then(|position| usize::try_from(position.byte()).ok()).unwrap_or_default();
-        while let Some(current) = self.bytes.get(self.at) {
-            let ends_line = match current {
-                b'\n' => true,
-                // An old line end: a carriage return alone.
-                b'\r' => self.bytes.get(self.at + 1) != Some(&b'\n'),
-                _ => false,
-            };
-            if self.at >= byte && !matches!(current, b'\n' | b'\r') {
-                break;
-            }
-            self.line += usize::from(ends_line);
-            self.at += 1;
-        }
-        self.line
-    }
-
-    /// Whether the last record goes over several lines with an odd number of quotation marks: one is open, and it has
-    /// swallowed the rest of the file.
-    fn is_torn(&self) -> bool {
-        let rest = self.bytes.get(self.at..).unwrap_or_default().trim_ascii_end();
-        let marks = rest.iter().filter(|byte| **byte == b'"').count();
-        marks % 2 == 1 && rest.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
-    }
+    sink(Event::Row(place, &row))
 }

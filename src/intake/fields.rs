@@ -11,7 +11,7 @@ use crate::domain::{
     deadline::LONGEST_ESTIMATE,
     ids::{ChainId, TxHash},
     span,
-    text::{FIELD_LIMIT, clean_or_none, is_blank},
+    text::{FIELD_LIMIT, clean, clean_or_none, is_blank},
     transaction::{NewTransaction, Told},
 };
 
@@ -52,7 +52,50 @@ fields! {
     FromAddress "fromAddress",
     Labels "labels",
     Note "note",
+    Notes "notes",
+    FirstSeenAt "firstSeenAt",
+    SubmittedAtIsFirstSeen "submittedAtIsFirstSeen",
+    Untracked "untracked",
 }
+
+/// What an export says besides. It is the exporting store's evidence, not ours, and is passed over in silence.
+const EXPORTED: [&str; 35] = [
+    "profile",
+    "status",
+    "rawStatus",
+    "settled",
+    "bridgeStatus",
+    "gasStatus",
+    "isGmp",
+    "bridgeUrl",
+    "from",
+    "to",
+    "steps",
+    "timeSpent",
+    "error",
+    "deadline",
+    "overdue",
+    "lastCheckedAt",
+    "lastChangedAt",
+    "settledAt",
+    "polls",
+    "lastError",
+    "alerts",
+    "say",
+    "do",
+    "verdict",
+    "routeKind",
+    "message",
+    "warnings",
+    "other",
+    "fromChain",
+    "toChain",
+    "sourceUrl",
+    "destinationTransactionId",
+    "destinationUrl",
+    "age",
+    "route",
+];
 
 /// How many fields there are.
 const COUNT: usize = Field::ALL.len();
@@ -63,13 +106,23 @@ impl Field {
 
     /// The field that a column is named for, in any case, with or without `_`, `-` and blanks between the words.
     pub(super) fn named(column: &str) -> Option<Self> {
-        let letters = || column.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
-        let same = |field: &&Self| {
-            let name = field.name().chars().map(|letter| letter.to_ascii_lowercase());
-            letters().map(|letter| letter.to_ascii_lowercase()).eq(name)
-        };
-        Self::ALL.iter().find(same).copied()
+        Self::ALL.iter().find(|field| is_named(column, field.name())).copied()
     }
+
+    /// Whether its value is true or false.
+    pub(super) fn is_flag(self) -> bool {
+        matches!(self, Self::SubmittedAtIsFirstSeen | Self::Untracked)
+    }
+}
+
+/// Whether a column means nothing to us though it isn't unknown: an export wrote it.
+pub(super) fn is_exported(column: &str) -> bool {
+    EXPORTED.iter().any(|name| is_named(column, name))
+}
+
+fn is_named(column: &str, name: &str) -> bool {
+    let letters = column.chars().filter(|letter| !matches!(letter, '_' | '-' | ' '));
+    letters.map(|letter| letter.to_ascii_lowercase()).eq(name.chars().map(|letter| letter.to_ascii_lowercase()))
 }
 
 /// A row of named values, as they came. An empty value is none.
@@ -155,7 +208,8 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
     let quote_id = reader.required(Field::QuoteId).and_then(|_| reader.whole(Field::QuoteId));
     let request_id = reader.whole(Field::RequestId);
     let estimate = reader.estimate();
-    let submitted_at = reader.time();
+    let (submitted_at, first_seen_at) = reader.times();
+    let untracked = reader.flag(Field::Untracked);
     let from_address = reader.whole(Field::FromAddress);
     let Reader { mut refusal, clamped, .. } = reader;
     let sound = refusal.missing.is_empty() && refusal.wrong.is_empty();
@@ -176,8 +230,14 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
         from_address,
         ticket: row.get(Field::Ticket).and_then(clean_or_none),
     };
-    let note = row.get(Field::Note).and_then(clean_or_none);
-    Ok(Reading { transaction: NewTransaction { told, labels: labels(row), note }, clamped })
+    let transaction = NewTransaction { told, labels: labels(row), notes: notes(row), first_seen_at, untracked };
+    Ok(Reading { transaction, clamped })
+}
+
+/// `note` is one; of `notes` each line is one.
+fn notes(row: &Row) -> Vec<String> {
+    let lines = row.get(Field::Notes).unwrap_or_default().lines();
+    row.get(Field::Note).into_iter().chain(lines).filter_map(clean_or_none).collect()
 }
 
 fn labels(row: &Row) -> Vec<String> {
@@ -266,8 +326,28 @@ impl<'a> Reader<'a> {
         Some(estimate.min(LONGEST_ESTIMATE))
     }
 
-    fn time(&mut self) -> Option<DateTime<Utc>> {
-        let value = clean_or_none(self.row.get(Field::SubmittedAt)?)?;
-        span::parse_time(&value).map_or_else(|error| self.wrong(Field::SubmittedAt, &error), Some)
+    fn time(&mut self, field: Field) -> Option<DateTime<Utc>> {
+        let value = clean_or_none(self.row.get(field)?)?;
+        span::parse_time(&value).map_or_else(|error| self.wrong(field, &error), Some)
+    }
+
+    /// When it was submitted, and when it was first seen. Where the latter stands in for the former, the former isn't known.
+    fn times(&mut self) -> (Option<DateTime<Utc>>, Option<DateTime<Utc>>) {
+        let (submitted, seen) = (self.time(Field::SubmittedAt), self.time(Field::FirstSeenAt));
+        match self.flag(Field::SubmittedAtIsFirstSeen) {
+            true => (None, seen.into_iter().chain(submitted).min()),
+            false => (submitted, seen),
+        }
+    }
+
+    fn flag(&mut self, field: Field) -> bool {
+        match self.row.get(field).map(str::trim) {
+            Some(value) if value.eq_ignore_ascii_case("true") => true,
+            Some(value) if !is_blank(value) && !value.eq_ignore_ascii_case("false") => {
+                let value = clean(value);
+                self.wrong::<bool>(field, &format!("`{value}` is neither true nor false")).unwrap_or_default()
+            }
+            _ => false,
+        }
     }
 }

@@ -1,23 +1,33 @@
 //! Files and pasted text in, transactions to be tracked out (`commands.md`, Import; `mockups.md`, screen 9).
 //!
-//! Bytes in, values out: no file is opened and no clock read here. It must never take a batch in part, and never let
-//! text through that [`clean`](crate::domain::text::clean) hasn't seen.
+//! Bytes in, values out, as they come and in bounded memory: no file is opened and no clock read here. It must never call
+//! a batch fine that is so in part, and never let text through that [`clean`](crate::domain::text::clean) hasn't seen.
 
 mod batch;
 mod csv;
 mod fields;
+mod formula;
 mod hashes;
 mod json;
+mod lines;
 mod paste;
+mod source;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::{
+    convert::Infallible,
+    fmt,
+    io::{self, Read},
+};
 
 use crate::domain::transaction::NewTransaction;
 
+pub use batch::Duplicates;
 use fields::Row;
 pub use fields::{Field, FieldError};
+pub use formula::escape;
+pub use lines::{LineReader, Taken};
 pub use paste::{Pasted, paste};
 
 /// How a file is written.
@@ -100,25 +110,68 @@ enum Event<'a> {
     UnknownColumn(String),
 }
 
-/// Reads a whole file. All or nothing: an error comes with every bad line, up to a thousand of them.
-pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
-    let refuse = |message: &str| vec![LineError { place: Place::File, message: message.into() }];
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(refuse("the file is UTF-16; save it as UTF-8"));
+/// Who takes events. Reading ends when it doesn't want any more.
+type Sink<'a> = dyn FnMut(Event) -> Result<(), Stop> + 'a;
+
+/// Whoever takes events has failed, and knows why.
+#[derive(Debug)]
+struct Stop;
+
+/// Why a file wasn't taken.
+#[derive(Debug)]
+pub enum ReadError<E> {
+    /// Something in it is bad: every such line, up to a thousand of them.
+    Bad(Vec<LineError>),
+    /// It can't be read.
+    Input(io::Error),
+    /// Its transactions can't be kept.
+    Keep(E),
+}
+
+/// Reads a file as it comes, in memory that doesn't grow with it, and hands out each transaction with its place; the same
+/// one may come again. Returns what was ignored or changed, a sentence each. With an error nothing of it counts.
+pub fn stream<E>(
+    input: &mut dyn Read,
+    options: &Options,
+    keep: &mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
+) -> Result<Vec<String>, ReadError<E>> {
+    let refuse = |message: &str| Err(ReadError::Bad(vec![LineError { place: Place::File, message: message.into() }]));
+    let source = source::Source::new(input).map_err(ReadError::Input)?;
+    source.skip(b"\xef\xbb\xbf");
+    let head = source.head();
+    if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return refuse("the file is UTF-16; save it as UTF-8");
     }
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
-        return Err(refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines"));
+    let Some(first) = head.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+        return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
-    let mut collector = batch::Collector::new(options.any_chain);
+    let mut collector = batch::Collector::new(options.any_chain, keep);
     let sink = &mut |event: Event| collector.take(event);
-    match (options.format, first) {
-        (Format::Csv, _) => csv::read(bytes, sink),
-        (Format::Json, b'{') | (Format::Ndjson, _) | (Format::Auto, b'{') => json::read_lines(bytes, sink),
-        (Format::Json, _) | (Format::Auto, b'[') => json::read_array(bytes, sink),
-        (Format::Auto, _) => csv::read(bytes, sink),
+    let read = match (options.format, first) {
+        (Format::Csv, _) => csv::read(&source, sink),
+        (Format::Json, b'{') | (Format::Ndjson, _) | (Format::Auto, b'{') => json::read_lines(&source, sink),
+        (Format::Json, _) | (Format::Auto, b'[') => json::read_array(&source, sink),
+        (Format::Auto, _) => csv::read(&source, sink),
+    };
+    match (source.fault(), read) {
+        (Some(fault), _) => Err(ReadError::Input(fault)),
+        (None, _) => collector.finish(),
     }
-    collector.finish()
+}
+
+/// Reads a whole file that is in memory. All or nothing: an error comes with every bad line, up to a thousand of them.
+pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
+    let mut rows = batch::Rows::default();
+    let keep = &mut |place, new| {
+        rows.push(place, new);
+        Ok::<_, Infallible>(())
+    };
+    match stream(&mut &*bytes, options, keep) {
+        Ok(warnings) => Ok(rows.finish(warnings)),
+        Err(ReadError::Bad(errors)) => Err(errors),
+        Err(ReadError::Input(fault)) => Err(vec![LineError { place: Place::File, message: fault.to_string() }]),
+        Err(ReadError::Keep(never)) => match never {},
+    }
 }
 
 /// Reads one transaction from single values, as a row of a file with these columns. With it comes a warning if a value was

@@ -15,6 +15,7 @@ use super::{
     Event, Options, Place, csv,
     fields::{self, Field, Row},
     hashes, json,
+    source::Source,
 };
 
 /// So much of a paste is looked at. It is parsed on every key press, and what is longer is a file for `hoptop import`.
@@ -77,25 +78,28 @@ fn bounded(text: &str) -> (&str, Option<usize>) {
 fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
     let mut found = Vec::new();
     let mut any_row = false;
-    let sink = &mut |event: Event| match event {
-        Event::Row(place, row) => {
-            any_row = true;
-            found.push(pasted(number(place), row, options));
+    let sink = &mut |event: Event| {
+        match event {
+            Event::Row(place, row) => {
+                any_row = true;
+                found.push(pasted(number(place), row, options));
+            }
+            Event::Bad(place, reason) => found.push(Pasted::Nothing { line: number(place), reason }),
+            Event::UnknownColumn(_) => {}
         }
-        Event::Bad(place, reason) => found.push(Pasted::Nothing { line: number(place), reason }),
-        Event::UnknownColumn(_) => {}
+        Ok(())
     };
-    match text.trim_start().chars().next()? {
-        '[' => json::read_array(text.as_bytes(), sink),
-        '{' => json::read_lines(text.as_bytes(), sink),
-        _ if csv::has_header(text.as_bytes()) => {
-            csv::read(text.as_bytes(), sink);
-            return Some(found);
-        }
+    let mut bytes = text.as_bytes();
+    let source = Source::new(&mut bytes).ok()?;
+    let (first, has_header) = (text.trim_start().chars().next()?, csv::has_header(text.as_bytes()));
+    let read = match first {
+        // Ticket text may start with a bracket too: `[SUP-4412] please look at 0x…`.
+        '[' if json::is_whole(text) => json::read_array(&source, sink),
+        '{' => json::read_lines(&source, sink),
+        _ if has_header => csv::read(&source, sink),
         _ => return None,
-    }
-    // Ticket text may start with a bracket too: `[SUP-4412] please look at 0x…`.
-    any_row.then_some(found)
+    };
+    (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
 }
 
 fn number(place: Place) -> usize {

@@ -41,7 +41,7 @@ fn every_spelling_of_a_file_gives_the_same_transaction() {
     (told.transaction_id, told.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
     for text in table {
         let batch = batch(text);
-        assert_eq!(batch.transactions, [NewTransaction { told: told.clone(), labels: vec![], note: None }], "{text}");
+        assert_eq!(batch.transactions, [NewTransaction::from(told.clone())], "{text}");
         assert_eq!(batch.warnings, Vec::<String>::new(), "{text}");
     }
 }
@@ -60,13 +60,13 @@ fn optional_values_are_read() {
         hash()
     );
     for text in [csv, json] {
-        let NewTransaction { told, labels, note } = batch(&text).transactions.remove(0);
+        let NewTransaction { told, labels, notes, .. } = batch(&text).transactions.remove(0);
         assert_eq!(told.transaction_id.as_str(), hash());
         assert_eq!(told.request_id.as_deref(), Some("r"));
         assert_eq!(told.estimate, Some(Duration::from_secs(900)));
         assert_eq!(told.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
         assert_eq!((told.from_address.as_deref(), told.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
-        assert_eq!((labels, note.as_deref()), (vec!["vip".to_owned(), "batch-17".into()], Some("two lines")));
+        assert_eq!((labels, notes), (vec!["vip".to_owned(), "batch-17".into()], vec!["two lines".to_owned()]));
     }
 }
 
@@ -186,6 +186,91 @@ fn a_large_file_is_read_in_linear_time() {
     assert_eq!(batch(format!("{HEADER}\n{rows}")).transactions.len(), 20_000);
 }
 
+/// Rows without end.
+struct Endless(usize);
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0 += buffer.len();
+        assert!(self.0 < 64 << 20, "it reads on and on");
+        buffer.fill(b'x');
+        Ok(buffer.len())
+    }
+}
+
+#[test]
+fn a_record_that_does_not_end_is_given_up() {
+    let row = "0xabcdef,42161,8453,q";
+    let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q""#;
+    let table = [
+        (format!("{HEADER},note\n{row},a\n\n{row},\""), "line 4: more than 4 MiB without an end"),
+        (format!("[{object}}},{object},\"note\":\""), "item 2: more than 4 MiB"),
+        (format!("{object}}}\n{object},\"note\":\""), "line 2: more than 4 MiB"),
+        (format!("{{\n{}}}\n\n {object},\"note\":\"", &object[1..]), "line 4: more than 4 MiB"),
+    ];
+    for (start, expected) in table {
+        let mut input = Read::chain(start.as_bytes(), Endless(0));
+        let mut kept = 0;
+        let keep = &mut |_, _| {
+            kept += 1;
+            Ok::<_, ()>(())
+        };
+        let Err(ReadError::Bad(errors)) = stream(&mut input, &Options::default(), keep) else { panic!("{start}") };
+        assert!(errors[0].to_string().starts_with(expected), "{start}: {errors:?}");
+        assert_eq!((errors.len(), kept), (1, 1), "{start}");
+    }
+}
+
+/// Hands out bytes in pieces of this size, and then fails.
+struct Failing<'a>(&'a [u8], usize);
+
+impl Read for Failing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (now, later) = self.0.split_at(self.1.min(self.0.len()).min(buffer.len()));
+        buffer[..now.len()].copy_from_slice(now);
+        self.0 = later;
+        if now.is_empty() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(now.len()) }
+    }
+}
+
+#[test]
+fn an_input_that_fails_and_a_keeper_that_fails_end_the_reading() {
+    let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q"}"#;
+    let csv = format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(9));
+    for text in [csv, format!("[{}", format!("{object},").repeat(9)), format!("{object}\n").repeat(9)] {
+        let fine = &mut |_, _| Ok::<_, ()>(());
+        let failed = stream(&mut Failing(text.as_bytes(), 7), &Options::default(), fine);
+        assert!(matches!(failed, Err(ReadError::Input(fault)) if fault.kind() == io::ErrorKind::BrokenPipe), "{text}");
+        let mut kept = 0;
+        let full = &mut |_, _| {
+            kept += 1;
+            Err("full")
+        };
+        let failed = stream(&mut text.as_bytes(), &Options::default(), full);
+        assert!(matches!(failed, Err(ReadError::Keep("full"))), "{failed:?}");
+        assert_eq!(kept, 1);
+    }
+}
+
+#[test]
+fn what_an_export_says_besides_is_told_or_passed_over() {
+    let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q","submittedAt":"2023-11-14T22:13:20Z",
+        "submittedAtIsFirstSeen":true,"firstSeenAt":"2023-11-15T00:00:00Z","untracked":true,"notes":["a\nb","c"],"note":"d",
+        "status":"success","from":{"chainId":"1"},"timeSpent":null,"do":"nothing"}"#;
+    let Batch { transactions, warnings } = batch(object);
+    let new = &transactions[0];
+    assert_eq!((new.told.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
+    assert_eq!((new.untracked, warnings.len()), (true, 0));
+    assert_eq!(new.notes, ["d", "a b", "c"]);
+    let csv = batch(format!("{HEADER},untracked,Notes\n0xabcdef,1,10,q,FALSE,\"'=a\nb\"\n"));
+    assert_eq!(
+        (csv.transactions[0].untracked, &csv.transactions[0].notes[..]),
+        (false, &["=a".to_owned(), "b".into()][..])
+    );
+    assert!(errors(format!("{HEADER},untracked\n0xabcdef,1,10,q,perhaps\n"))[0].contains("neither true nor false"));
+    assert!(errors(r#"{"notes":{}}"#)[0].contains("notes: expected an array of texts"));
+}
+
 /// Quadratic, each of these would take minutes.
 #[test]
 fn a_value_of_many_parts_is_read_in_linear_time() {
@@ -266,10 +351,10 @@ fn a_huge_paste_is_bounded_and_says_so() {
 
 fn is_clean(new: &NewTransaction) -> bool {
     let told = &new.told;
-    let optional = [&told.request_id, &told.from_address, &told.ticket, &new.note];
+    let optional = [&told.request_id, &told.from_address, &told.ticket];
     let texts = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str(), &told.quote_id];
-    let labels = new.labels.iter().map(String::as_str);
-    texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(labels).all(|t| clean(t) == t)
+    let words = new.labels.iter().chain(&new.notes).map(String::as_str);
+    texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(words).all(|t| clean(t) == t)
 }
 
 /// Text made of pieces that mean something to the readers.
@@ -289,9 +374,19 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
-            if let Err(errors) = read(&bytes, &Options { format, any_chain: true }) {
+            let options = Options { format, any_chain: true };
+            let whole = read(&bytes, &options);
+            if let Err(errors) = &whole {
                 prop_assert!(!errors.is_empty());
             }
+            // However the bytes come, it is the same file.
+            let mut input = Read::chain(Failing(&bytes, 3), &b""[..]);
+            let input = &mut Read::take(&mut input, bytes.len() as u64);
+            let pieces = stream(input, &options, &mut |_, _| Ok::<_, ()>(()));
+            prop_assert_eq!(whole.map_err(Some).err(), pieces.err().map(|error| match error {
+                ReadError::Bad(errors) => Some(errors),
+                _ => None,
+            }));
         }
     }
 

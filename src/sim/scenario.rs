@@ -201,7 +201,7 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
         from_address: None,
         ticket: table.ticket,
     };
-    let new = NewTransaction { told, labels: Vec::new(), note: None };
+    let new = NewTransaction::from(told);
     let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages };
     for (stage, at) in transfer.stages.iter().zip(places) {
         check(&transfer, stage).map_err(|reason| (at, reason))?;

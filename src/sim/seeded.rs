@@ -129,7 +129,7 @@ fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer
     };
     let labels = [("batch-17", 35), ("vip", 8)];
     let labels = labels.into_iter().filter(|(_, share)| chance.percent(*share)).map(|(label, _)| label.to_owned());
-    let new = NewTransaction { told, labels: labels.collect(), note: None };
+    let new = NewTransaction { labels: labels.collect(), ..told.into() };
     Transfer { new, kind, begins, stages: stages(fate, kind, settles, chance) }
 }
 

@@ -102,9 +102,19 @@ pub(super) struct Taken {
     note: Option<String>,
 }
 
+impl Step {
+    /// A transaction is polled again that wasn't before.
+    pub(super) fn resumed(before: &Transaction) -> Self {
+        Self::Tracking { row: before.id.0, before: Polling::of(before), after: Polling::ACTIVE }
+    }
+}
+
 impl Polling {
+    const ACTIVE: Self = Self { untracked: false, parked: None };
+    const STOPPED: Self = Self { untracked: true, parked: None };
+
     /// As it stands.
-    pub(super) fn of(transaction: &Transaction) -> Self {
+    fn of(transaction: &Transaction) -> Self {
         match &transaction.tracking {
             Tracking::Active => Self { untracked: false, parked: None },
             Tracking::Parked(reason) => Self { untracked: false, parked: Some(reason.clone()) },
@@ -218,7 +228,7 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
     let mut steps = Vec::new();
     match edit {
         Edit::Untrack(rows) => {
-            let after = Polling { untracked: true, parked: None };
+            let after = Polling::STOPPED;
             for tx in outlines(db, rows)? {
                 let before = Polling::of(&tx);
                 steps.extend((before != after).then(|| Step::Tracking { row: tx.id.0, before, after: after.clone() }));
@@ -263,7 +273,7 @@ fn outlines(db: &Connection, rows: &[RowId]) -> Result<Vec<Transaction>, StoreEr
 }
 
 /// Writes a note; its number.
-pub(super) fn write_note(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
+fn write_note(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
     // Until its step is carried out it counts as taken back.
     db.prepare_cached("INSERT INTO notes (transaction_row, at, text, taken_back_at) VALUES (?1, ?2, ?3, ?2)")?
         .execute(params![row.0, columns::moment(at), text])?;

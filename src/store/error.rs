@@ -43,6 +43,11 @@ pub enum StoreError {
     /// A statement failed.
     #[error("the store failed: {0}")]
     Sql(#[from] rusqlite::Error),
+    /// The temporary file that holds a batch until it was read can't be written or read.
+    #[error(
+        "the temporary file for what is imported failed: {0}; make room for temporary files, or name another folder in TMPDIR"
+    )]
+    Staging(io::Error),
     /// The commit failed, so that nothing of the batch was kept.
     #[error("the store couldn't keep what it was given: {0}")]
     Commit(String),

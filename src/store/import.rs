@@ -1,6 +1,9 @@
 //! Tracking a batch: new ones are added, known ones are updated where what we are told differs.
 //!
-//! A batch is kept whole or not at all; an empty field never erases what is known.
+//! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
+//! store's answers is no evidence of ours. Memory must not grow with the batch.
+
+use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::{
     changes::{self, Entry},
     columns,
+    edits::{self, Step},
     error::StoreError,
     quotes, transactions,
 };
@@ -18,131 +22,281 @@ use crate::domain::{
     transaction::{NewTransaction, Told, Tracking, Transaction},
 };
 
-/// What an import did, a row of the store for each of the batch.
+/// So many changes of what was known before can be taken back.
+const STEPS: usize = 10_000;
+/// So many of a kind are named in a report.
+const NAMED: usize = 1_000;
+
+/// How many there are of something, and the first thousand of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally<T> {
+    /// How many.
+    pub count: usize,
+    /// The first of them.
+    pub first: Vec<T>,
+}
+
+impl<T> Default for Tally<T> {
+    fn default() -> Self {
+        Self { count: 0, first: Vec::new() }
+    }
+}
+
+impl<T> Tally<T> {
+    fn push(&mut self, one: T) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(one);
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Tally<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut tally = Self::default();
+        all.into_iter().for_each(|one| tally.push(one));
+        tally
+    }
+}
+
+/// What an import did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
     /// Tracked from now on.
-    pub added: Vec<RowId>,
+    pub added: Tally<RowId>,
     /// Known, and changed; with the fields that differ.
-    pub updated: Vec<(RowId, Vec<String>)>,
+    pub updated: Tally<(RowId, Vec<String>)>,
     /// Known, and nothing new.
-    pub unchanged: Vec<RowId>,
+    pub unchanged: Tally<RowId>,
     /// Of those that were added: what wasn't told and is known from the route's quote.
-    pub completed: Vec<(RowId, Vec<&'static str>)>,
+    pub completed: Tally<(RowId, Vec<&'static str>)>,
 }
 
-pub(super) fn import(
-    db: &Connection,
-    profile: &str,
-    batch: &[NewTransaction],
-    at: DateTime<Utc>,
-) -> Result<ImportReport, StoreError> {
-    let mut report = ImportReport::default();
-    for new in batch {
+impl ImportReport {
+    /// A transaction of the batch: the first that was added, else updated, else known.
+    pub fn first(&self) -> Option<RowId> {
+        let updated = self.updated.first.first().map(|(row, _)| row);
+        self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
+    }
+}
+
+/// What an import would do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Foreseen {
+    /// How many would be tracked from then on.
+    pub new: usize,
+    /// How many are tracked already.
+    pub known: usize,
+    /// How many of those would be updated.
+    pub changed: usize,
+}
+
+impl Foreseen {
+    pub(super) fn count(&mut self, db: &Connection, profile: &str, new: &NewTransaction) -> Result<(), StoreError> {
         match known(db, profile, &new.told)? {
-            None => {
-                let mut new = new.clone();
-                let completed = quotes::complete(db, profile, &mut new.told)?;
-                let row = add(db, profile, &new, at)?;
-                report.added.push(row);
-                report.completed.extend((!completed.is_empty()).then_some((row, completed)));
-            }
+            None => self.new += 1,
             Some(before) => {
-                let fields = update(db, &before, new, at)?;
-                if fields.is_empty() {
-                    report.unchanged.push(before.id);
-                } else {
-                    report.updated.push((before.id, fields));
-                }
+                self.known += 1;
+                self.changed += usize::from(!Update::new(db, &before, new)?.fields.is_empty());
             }
         }
+        Ok(())
     }
-    Ok(report)
 }
 
+/// An import under way, in a transaction of the store.
+pub(super) struct Import<'a> {
+    db: &'a Connection,
+    entry: Entry<'a>,
+    /// Whether any route was quoted: of most batches none was, and then no quote need be looked for.
+    has_quotes: bool,
+    report: ImportReport,
+    last_added: Option<RowId>,
+    /// What can be taken back of what was known before.
+    steps: Vec<Step>,
+}
+
+impl<'a> Import<'a> {
+    pub(super) fn new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        let entry = Entry::of_profile(profile, at);
+        let has_quotes = quotes::any(db, profile)?;
+        Ok(Self { db, entry, has_quotes, report: ImportReport::default(), last_added: None, steps: Vec::new() })
+    }
+
+    pub(super) fn take(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        let (mut told, mut completed) = (Cow::Borrowed(&new.told), Vec::new());
+        if self.has_quotes {
+            completed = quotes::complete(self.db, self.entry.profile, told.to_mut())?;
+        }
+        let Some(row) = self.add(&told, new)? else { return self.update(new) };
+        self.last_added = Some(row);
+        self.report.added.push(row);
+        if !completed.is_empty() {
+            self.report.completed.push((row, completed));
+        }
+        Ok(())
+    }
+
+    /// Tells the feed what was added, and says what was done.
+    pub(super) fn finish(mut self) -> Result<ImportReport, StoreError> {
+        if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
+            changes::append_imported(self.db, &self.entry, *first..=last)?;
+            self.steps.push(Step::Tracked { first: first.0, last: last.0 });
+        }
+        let (added, updated) = (self.report.added.count, self.report.updated.count);
+        let summary = match (added, updated, self.steps.len() > STEPS) {
+            (_, 0, _) => format!("track {added}"),
+            (_, _, false) => format!("track {added}, change {updated}"),
+            // More would take more room than anybody's undo is worth.
+            (_, _, true) => {
+                self.steps.retain(|step| matches!(step, Step::Tracked { .. }));
+                format!("track {added} (that {updated} were changed can't be taken back)")
+            }
+        };
+        edits::record(self.db, (self.entry.profile, &summary), &self.steps, self.entry.at)?;
+        Ok(self.report)
+    }
+
+    fn update(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        let Some(before) = known(self.db, self.entry.profile, &new.told)? else { return Ok(()) };
+        let update = Update::new(self.db, &before, new)?;
+        match update.fields.is_empty() {
+            true => self.report.unchanged.push(before.id),
+            false => {
+                let steps = update.write(self.db, &before, self.entry.at)?;
+                // One more than can be taken back says that there were too many.
+                self.steps.extend(steps.into_iter().take((STEPS + 1).saturating_sub(self.steps.len())));
+                self.report.updated.push((before.id, update.fields));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a transaction, unless it is known. Most of a batch are new, so that isn't asked first.
+    fn add(&self, told: &Told, new: &NewTransaction) -> Result<Option<RowId>, StoreError> {
+        let at = self.entry.at;
+        // What others saw before us counts; nobody saw it later than now.
+        let first_seen_at = new.first_seen_at.map_or(at, |seen| seen.min(at));
+        let added = self
+            .db
+            .prepare_cached(
+                "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id,
+                 estimate, submitted_at, from_address, ticket, first_seen_at, untracked, due)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 ON CONFLICT (transaction_key, from_chain, profile) DO NOTHING",
+            )?
+            .execute(params![
+                self.entry.profile,
+                told.transaction_id.as_str(),
+                told.from_chain.as_str(),
+                told.to_chain.as_str(),
+                told.quote_id,
+                told.request_id,
+                told.estimate.map(columns::span),
+                told.submitted_at.map(columns::moment),
+                told.from_address,
+                told.ticket,
+                columns::moment(first_seen_at),
+                new.untracked,
+                columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
+            ])?;
+        if added == 0 {
+            return Ok(None);
+        }
+        let row = RowId(self.db.last_insert_rowid());
+        add_words(self.db, row, (&new.labels, &new.notes), at)?;
+        Ok(Some(row))
+    }
+}
+
+/// What is known of a transaction. In a dry run most are new, so the index alone is asked first.
 fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
-    let sql = format!("{} WHERE profile = ? AND from_chain = ? AND transaction_key = ?", transactions::SELECT);
-    let key = told.transaction_id.key();
-    let mut statement = db.prepare_cached(&sql)?;
-    Ok(statement.query_row(params![profile, told.from_chain.as_str(), key], transactions::read).optional()?)
+    let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
+    let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];
+    match db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()? {
+        Some(row) => transactions::by_row(db, row),
+        None => Ok(None),
+    }
 }
 
-fn add(db: &Connection, profile: &str, new: &NewTransaction, at: DateTime<Utc>) -> Result<RowId, StoreError> {
-    let told = &new.told;
-    db.prepare_cached(
-        "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate,
-         submitted_at, from_address, ticket, first_seen_at, due) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(params![
-        profile,
-        told.transaction_id.as_str(),
-        told.from_chain.as_str(),
-        told.to_chain.as_str(),
-        told.quote_id,
-        told.request_id,
-        told.estimate.map(columns::span),
-        told.submitted_at.map(columns::moment),
-        told.from_address,
-        told.ticket,
-        columns::moment(at),
-        columns::moment(Deadline::new(told.submitted_at, at, told.estimate).at),
-    ])?;
-    let row = RowId(db.last_insert_rowid());
-    add_words(db, row, new, at)?;
-    let entry = Entry { at, profile, transaction: Some(row), observation: None };
-    changes::append(db, &entry, &What::Imported)?;
-    Ok(row)
-}
-
-fn add_words(db: &Connection, row: RowId, new: &NewTransaction, at: DateTime<Utc>) -> Result<(), StoreError> {
-    for label in &new.labels {
+/// Puts labels and notes on a transaction; the numbers of the notes.
+fn add_words(
+    db: &Connection,
+    row: RowId,
+    (labels, notes): (&[String], &[String]),
+    at: DateTime<Utc>,
+) -> Result<Vec<i64>, StoreError> {
+    for label in labels {
         db.prepare_cached("INSERT OR IGNORE INTO labels VALUES (?, ?)")?.execute(params![row.0, label])?;
     }
-    if let Some(note) = &new.note {
+    let mut written = Vec::new();
+    for note in notes {
         db.prepare_cached("INSERT INTO notes (transaction_row, at, text) VALUES (?, ?, ?)")?.execute(params![
             row.0,
             columns::moment(at),
             note
         ])?;
+        written.push(db.last_insert_rowid());
     }
-    Ok(())
+    Ok(written)
 }
 
-/// Writes what differs, and returns the names of these fields as the files call them.
-fn update(
-    db: &Connection,
-    before: &Transaction,
-    new: &NewTransaction,
-    at: DateTime<Utc>,
-) -> Result<Vec<String>, StoreError> {
-    let mut merged = merge(&before.told, &new.told);
-    quotes::complete(db, &before.profile, &mut merged)?;
-    let note = new.note.clone().filter(|note| !before.notes.contains(note));
-    let labels: Vec<_> = new.labels.iter().filter(|label| !before.labels.contains(label)).cloned().collect();
-    let mut fields = differences(&before.told, &merged);
-    fields.extend((!labels.is_empty()).then_some("labels"));
-    fields.extend(note.is_some().then_some("note"));
-    // Adding it again is how a person resumes what they or the service stopped.
-    let resumed = before.tracking == Tracking::Untracked || (before.tracking != Tracking::Active && !fields.is_empty());
-    fields.extend(resumed.then_some("tracking"));
-    if fields.is_empty() {
-        return Ok(Vec::new());
-    }
-    write_told(db, before.id, &merged, resumed)?;
-    add_words(db, before.id, &NewTransaction { told: merged, labels, note }, at)?;
-    let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
-    let entry = Entry::of(before, at);
-    changes::append(db, &entry, &What::Edited { fields: fields.clone() })?;
-    Ok(fields)
+/// What a batch says of a known transaction that isn't known yet.
+struct Update {
+    told: Told,
+    labels: Vec<String>,
+    notes: Vec<String>,
+    resumed: bool,
+    /// The names of what differs, as the files call it.
+    fields: Vec<String>,
 }
 
-fn merge(before: &Told, new: &Told) -> Told {
+impl Update {
+    fn new(db: &Connection, before: &Transaction, new: &NewTransaction) -> Result<Self, StoreError> {
+        let mut told = merge(before, &new.told);
+        quotes::complete(db, &before.profile, &mut told)?;
+        let unknown = |known: &[String], words: &[String]| -> Vec<String> {
+            words.iter().filter(|word| !known.contains(word)).cloned().collect()
+        };
+        let (labels, notes) = (unknown(&before.labels, &new.labels), unknown(&before.notes, &new.notes));
+        let mut fields = differences(&before.told, &told);
+        fields.extend((!labels.is_empty()).then_some("labels"));
+        fields.extend((!notes.is_empty()).then_some("note"));
+        // Adding it again is how a person resumes what they or the service stopped.
+        let resumed = match before.tracking {
+            Tracking::Active => false,
+            Tracking::Parked(_) => !fields.is_empty(),
+            Tracking::Untracked => !new.untracked,
+        };
+        fields.extend(resumed.then_some("tracking"));
+        Ok(Self { told, labels, notes, resumed, fields: fields.into_iter().map(str::to_owned).collect() })
+    }
+
+    /// Writes it; what can be taken back of it.
+    fn write(&self, db: &Connection, before: &Transaction, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
+        let row = before.id;
+        write_told(db, row, &self.told, self.resumed)?;
+        let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
+        changes::append(db, &Entry::of(before, at), &What::Edited { fields: self.fields.clone() })?;
+        let (old, new) = (&before.told.ticket, &self.told.ticket);
+        let ticket = (old != new).then(|| Step::Ticket { row: row.0, before: old.clone(), after: new.clone() });
+        let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
+        let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
+        let tracking = self.resumed.then(|| Step::resumed(before));
+        Ok(ticket.into_iter().chain(labels).chain(notes).chain(tracking).collect())
+    }
+}
+
+fn merge(known: &Transaction, new: &Told) -> Told {
+    let before = &known.told;
+    // What the service said itself is nothing new.
+    let request_id = new.request_id.as_deref().filter(|id| known.request_id() != Some(id));
     Told {
         transaction_id: before.transaction_id.clone(),
         from_chain: before.from_chain.clone(),
         to_chain: new.to_chain.clone(),
         quote_id: new.quote_id.clone(),
-        request_id: new.request_id.clone().or_else(|| before.request_id.clone()),
+        request_id: request_id.map(str::to_owned).or_else(|| before.request_id.clone()),
         estimate: new.estimate.or(before.estimate),
         submitted_at: new.submitted_at.or(before.submitted_at),
         from_address: new.from_address.clone().or_else(|| before.from_address.clone()),

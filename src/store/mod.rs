@@ -26,6 +26,7 @@ mod pollers;
 mod quotes;
 mod reader;
 mod records;
+mod staging;
 mod transactions;
 mod watcher;
 mod writer;
@@ -44,17 +45,18 @@ pub use self::{
     error::StoreError,
     follower::{Follower, News, SharedReader},
     forecasts::RouteStats,
-    import::ImportReport,
+    import::{Foreseen, ImportReport, Tally},
     listing::{Listed, Listing, Page, Place, Progress},
     observations::{Dropped, StoredObservation},
     overview::Load,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
+    staging::{Duplicate, Staging},
     transactions::Judge,
     writer::Receipt,
 };
-use self::{watcher::Watcher, writer::Writer};
+use self::{import::Import, watcher::Watcher, writer::Writer};
 use crate::domain::{
     alert::AlertStep,
     change::What,
@@ -128,7 +130,23 @@ impl Store {
     /// Tracks the transactions of a batch, all or none; what is known already is updated where it differs.
     pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
-        self.writer.submit_durable(move |db| import::import(db, &profile, &batch, at))
+        self.writer.submit_durable(move |db| {
+            let mut import = Import::new(db, &profile, at)?;
+            batch.iter().try_for_each(|new| import.take(new))?;
+            import.finish()
+        })
+    }
+
+    /// The same for a batch of any size, in bounded memory.
+    pub fn import_staged(&self, profile: &str, staging: Staging, at: DateTime<Utc>) -> Receipt<ImportReport> {
+        let profile = profile.to_owned();
+        self.writer.submit_durable(move |db| {
+            connection::with_room(db, || {
+                let mut import = Import::new(db, &profile, at)?;
+                staging.for_each(&mut |new| import.take(&new))?;
+                import.finish()
+            })
+        })
     }
 
     /// Keeps an answer: the observation, what it changes in the transaction, and what `judge` makes of that.

@@ -197,6 +197,12 @@ pub(super) fn by_id(db: &Connection, id: i64) -> Result<Option<StoredQuote>, Sto
     Ok(db.prepare_cached(&sql)?.query_row([id], read).optional()?)
 }
 
+/// Whether any route of a profile was quoted.
+pub(super) fn any(db: &Connection, profile: &str) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
+    Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
+}
+
 /// What a transaction of this route was quoted with: fills in the estimate, and who is paid a refund, where these weren't
 /// told. Returns the names of what it filled in.
 pub(super) fn complete(db: &Connection, profile: &str, told: &mut Told) -> Result<Vec<&'static str>, StoreError> {

@@ -13,12 +13,15 @@ use super::{
     connection,
     error::StoreError,
     forecasts::{self, RouteStats},
+    import::Foreseen,
     listing::Listing,
     observations::{self, StoredObservation},
     overview::{self, Load},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
-    records, transactions,
+    records,
+    staging::Staging,
+    transactions,
 };
 use crate::domain::{
     alert::{Alert, Rule},
@@ -80,6 +83,16 @@ impl Reader {
         let loaded = (transactions::all(&snapshot)?, alerts::standing(&snapshot)?, changes::last(&snapshot)?);
         snapshot.finish()?;
         Ok(loaded)
+    }
+
+    /// What an import of these rows would do, as the store is now.
+    pub fn foresee(&self, profile: &str, staging: &Staging) -> Result<Foreseen, StoreError> {
+        // One snapshot, which is what an import would see, and many times cheaper than one for each row.
+        let snapshot = self.connection.unchecked_transaction()?;
+        let mut foreseen = Foreseen::default();
+        staging.for_each(&mut |new| foreseen.count(&snapshot, profile, &new))?;
+        snapshot.finish()?;
+        Ok(foreseen)
     }
 
     /// One transaction.

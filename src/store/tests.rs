@@ -15,7 +15,7 @@ use crate::domain::{
     observation::{Failure, Outcome},
     quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteRequest},
     status::RouterStatus,
-    transaction::{Told, Tracking},
+    transaction::{NewTransaction, Told, Tracking},
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -41,7 +41,7 @@ fn observe(store: &Store, row: RowId, observation: Observation, second: i64) {
 }
 
 fn import_one(store: &Store) -> RowId {
-    store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap().added[0]
+    store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap().added.first[0]
 }
 
 fn names(feed: Feed) -> Vec<&'static str> {
@@ -56,11 +56,11 @@ fn what_is_imported_is_there_after_a_restart() {
     let (folder, store) = open();
     let mut new = fixtures::new(1);
     new.labels = vec!["vip".into(), "batch".into()];
-    new.note = Some("user asked".into());
+    new.notes = vec!["user asked".into()];
     new.told.estimate = Some(Duration::from_millis(1_500));
     new.told.submitted_at = Some(at(-60));
     let report = store.import("default", vec![new.clone(), fixtures::new(2)], at(0)).wait().unwrap();
-    assert_eq!(report.added.len(), 2);
+    assert_eq!(report.added.count, 2);
     drop(store);
     let store = Store::open(&folder.path().join("deep/hoptop.db")).unwrap();
     let (transactions, alerts, seq) = store.reader().unwrap().load().unwrap();
@@ -75,9 +75,9 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
     let (_folder, store) = open();
     let mut first = fixtures::new(1);
     first.told.ticket = Some("SUP-1".into());
-    let row = store.import("default", vec![first.clone()], at(0)).wait().unwrap().added[0];
+    let row = store.import("default", vec![first.clone()], at(0)).wait().unwrap().added.first[0];
     let again = store.import("default", vec![first.clone()], at(1)).wait().unwrap();
-    assert_eq!(again, ImportReport { unchanged: vec![row], ..ImportReport::default() });
+    assert_eq!(again, ImportReport { unchanged: [row].into_iter().collect(), ..ImportReport::default() });
     let mut second = first.clone();
     second.told.ticket = None;
     second.told.estimate = Some(Duration::from_secs(60));
@@ -85,7 +85,7 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
         crate::domain::ids::TxHash::new(first.told.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
     second.labels = vec!["vip".into()];
     let changed = store.import("default", vec![second], at(2)).wait().unwrap();
-    assert_eq!(changed.updated, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
+    assert_eq!(changed.updated.first, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.told.ticket.as_deref(), Some("SUP-1"));
     assert_eq!(kept.told.transaction_id, first.told.transaction_id);
@@ -99,6 +99,56 @@ fn body(status: RouterStatus, clock: u32) -> Observation {
         1
     );
     Observation { body: Some(text), ..fixtures::says(status) }
+}
+
+#[test]
+fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
+    let (_folder, store) = open();
+    let mut staging = Staging::new().unwrap();
+    let ticket = |number, ticket: &str| {
+        let mut new = fixtures::new(number);
+        new.told.ticket = Some(ticket.into());
+        new
+    };
+    let rows = [ticket(3, "a"), ticket(1, "a"), ticket(2, "a"), ticket(1, "b"), ticket(2, "a"), ticket(1, "c")];
+    for (line, new) in rows.iter().enumerate() {
+        staging.put(&format!("line {line}"), new).unwrap();
+    }
+    let mut pairs = Vec::new();
+    staging.settle(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same))).unwrap();
+    let pair = |earlier: u8, later: u8, same| (format!("line {earlier}"), format!("line {later}"), same);
+    assert_eq!(pairs, [pair(1, 3, false), pair(2, 4, true), pair(3, 5, false)]);
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.foresee("default", &staging).unwrap(), Foreseen { new: 3, known: 0, changed: 0 });
+    let report = store.import_staged("default", staging, at(0)).wait().unwrap();
+    let (transactions, ..) = reader.load().unwrap();
+    assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
+    let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
+    assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
+    assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
+    let mut again = Staging::new().unwrap();
+    [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")].iter().for_each(|new| again.put("", new).unwrap());
+    again.settle(&mut |_| {}).unwrap();
+    assert_eq!(reader.foresee("default", &again).unwrap(), Foreseen { new: 1, known: 2, changed: 1 });
+}
+
+#[test]
+fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
+    let (_folder, store) = open();
+    let seen = |number, second| NewTransaction { first_seen_at: Some(at(second)), ..fixtures::new(number) };
+    let mut batch = vec![seen(1, -60), seen(2, 60), seen(3, 0)];
+    batch[2].untracked = true;
+    store.import("default", batch, at(0)).wait().unwrap();
+    let load = || store.reader().unwrap().load().unwrap().0;
+    assert_eq!(load().iter().map(|tx| tx.first_seen_at).collect::<Vec<_>>(), [at(-60), at(0), at(0)]);
+    assert_eq!((load()[1].tracking.clone(), load()[2].tracking.clone()), (Tracking::Active, Tracking::Untracked));
+    // What is known already stays as we know it; without a word on that, adding it again resumes it.
+    let mut batch = vec![seen(1, -90), seen(2, 0), seen(3, 0)];
+    (batch[1].untracked, batch[2].untracked) = (true, true);
+    assert_eq!(store.import("default", batch, at(5)).wait().unwrap().unchanged.count, 3);
+    let report = store.import("default", vec![fixtures::new(3)], at(6)).wait().unwrap();
+    assert_eq!(report.updated.first[0].1, ["tracking"]);
+    assert_eq!((load()[0].first_seen_at, load()[1].tracking.clone()), (at(-60), Tracking::Active));
 }
 
 #[test]
@@ -250,7 +300,7 @@ fn a_failing_write_is_undone_alone() {
     });
     let fine = store.import("default", vec![fixtures::new(1)], at(0));
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
-    assert_eq!(fine.wait().unwrap().added.len(), 1);
+    assert_eq!(fine.wait().unwrap().added.count, 1);
 }
 
 #[test]
@@ -332,7 +382,7 @@ fn a_chain_is_learned_once_and_keeps_its_name() {
     let (_folder, store) = open();
     let mut new = fixtures::new(1);
     new.told.to_chain = ChainId::new("424242");
-    let row = store.import("default", vec![new], at(0)).wait().unwrap().added[0];
+    let row = store.import("default", vec![new], at(0)).wait().unwrap().added.first[0];
     let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
     observe(&store, row, describes(Some("Newly made")), 1);
     observe(&store, row, describes(None), 2);
@@ -466,14 +516,14 @@ fn a_transaction_takes_its_estimate_from_its_quote() {
     let id = pending(ask(&store, true, "0xAb", 0));
     store.answer_quote(id, route("quote-1", 900), at(1)).wait().unwrap();
     let report = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(2)).wait().unwrap();
-    let row = report.added[0];
-    assert_eq!(report.completed, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
+    let row = report.added.first[0];
+    assert_eq!(report.completed.first, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
     let told = store.reader().unwrap().transaction(row).unwrap().unwrap().told;
     assert_eq!((told.estimate, told.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
     let mut known = fixtures::new(3);
     (known.told.quote_id, known.told.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
     let report = store.import("default", vec![known], at(3)).wait().unwrap();
-    assert_eq!(report.completed, [(report.added[0], vec!["fromAddress"])]);
+    assert_eq!(report.completed.first, [(report.added.first[0], vec!["fromAddress"])]);
 }
 
 #[test]
@@ -501,7 +551,7 @@ fn a_store_of_the_first_schema_is_brought_forward() {
 fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
     let mut new = fixtures::new(number);
     new.told.submitted_at = Some(at(0));
-    let row = store.import("default", vec![new], at(0)).wait().unwrap().added[0];
+    let row = store.import("default", vec![new], at(0)).wait().unwrap().added.first[0];
     for (second, status) in answers {
         observe(store, row, fixtures::says(status.clone()), *second);
     }
@@ -550,7 +600,7 @@ fn what_is_not_found_for_much_longer_than_usual_depends_on_the_chain() {
 #[test]
 fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
     let (_folder, store) = open();
-    let rows = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap().added;
+    let rows = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap().added.first;
     let open = |second| store.reader().unwrap().looked_at(at(second)).unwrap();
     store.look_at(7, Some((rows[1], at(60))), at(5)).wait().unwrap();
     store.look_at(8, Some((rows[1], at(90))), at(5)).wait().unwrap();

@@ -10,6 +10,7 @@
 )]
 
 mod common;
+mod in_and_out;
 mod one_shot;
 mod sharing;
 

@@ -184,8 +184,9 @@ fn assert_transaction(new: &NewTransaction) {
         // Cut text ends so, and nobody is to be asked with half an ID.
         assert!(text.chars().count() < FIELD_LIMIT, "{text:?} was cut");
     }
-    let optional = [&told.request_id, &told.from_address, &told.ticket, &new.note];
-    let texts = optional.into_iter().flatten().map(String::as_str).chain(new.labels.iter().map(String::as_str));
+    let optional = [&told.request_id, &told.from_address, &told.ticket];
+    let words = new.labels.iter().chain(&new.notes).map(String::as_str);
+    let texts = optional.into_iter().flatten().map(String::as_str).chain(words);
     required.into_iter().chain(texts).for_each(assert_clean);
 }
 

@@ -91,7 +91,7 @@ fn world(of: &[Generated]) -> (TempDir, Store) {
         let report = store.import("default", vec![told(number, generated)], at(generated.added)).wait().unwrap();
         for (second, status) in &generated.answers {
             let observation = says(status.clone(), generated.chains.0);
-            let seen = Seen { transaction: report.added[0], observation, at: at(generated.added + second) };
+            let seen = Seen { transaction: report.added.first[0], observation, at: at(generated.added + second) };
             store.observe(seen, rules::judge).wait().unwrap();
         }
     }

@@ -96,12 +96,11 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
                 Overlay::Add(form) if form.left_out() > 0 => format!("; {} left out", form.left_out()),
                 _ => String::new(),
             };
-            let [new, changed, known] = [added.len(), updated.len(), unchanged.len()];
+            let [new, changed, known] = [added.count, updated.count, unchanged.count];
             let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
             let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
             model.tell(tone, text, now.mono);
-            let first = added.first().or(updated.first().map(|(row, _)| row)).or(unchanged.first());
-            if let (Overlay::Add(_), Some(row)) = (&model.overlay, first.copied()) {
+            if let (Overlay::Add(_), Some(row)) = (&model.overlay, report.first()) {
                 model.overlay = Overlay::None;
                 return reveal(model, row);
             }

@@ -318,7 +318,7 @@ fn esc_leaves_the_dialog_without_an_import() {
 fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
     let mut model = dashboard("4");
     model.take(Msg::Paste(row(99)), now());
-    let report = ImportReport { added: vec![RowId(99)], ..ImportReport::default() };
+    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.overlay, Overlay::None));
     assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 known already");

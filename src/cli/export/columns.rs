@@ -1,0 +1,103 @@
+//! The columns of CSV and of Markdown, each a name and what stands in its cells.
+//!
+//! The first columns of CSV are those that `import` takes, under its names; a name that it doesn't know has to go into its
+//! table of what an export says besides.
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use crate::domain::{
+    advice,
+    alert::Alert,
+    answer,
+    record::StatusRecord,
+    route,
+    span::{self, rfc3339},
+    status::RouterStatus,
+    transaction::{Tracking, Transaction},
+};
+
+/// What a row is made of.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    pub tx: &'a Transaction,
+    /// Those that stand for it alone.
+    pub alerts: &'a [Alert],
+    pub now: DateTime<Utc>,
+    /// For times that people read.
+    pub zone: FixedOffset,
+}
+
+type Cell = fn(&Facts<'_>) -> String;
+
+/// The columns of CSV. Absent values are empty.
+pub const CSV: &[(&str, Cell)] = &[
+    ("transactionId", |facts| facts.tx.told.transaction_id.to_string()),
+    ("fromChainId", |facts| facts.tx.told.from_chain.to_string()),
+    ("toChainId", |facts| facts.tx.told.to_chain.to_string()),
+    ("quoteId", |facts| facts.tx.told.quote_id.clone()),
+    ("requestId", |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
+    ("estimatedRouteDuration", |facts| text(facts.tx.told.estimate.map(super::super::json::seconds))),
+    ("submittedAt", |facts| text(facts.tx.told.submitted_at.map(rfc3339))),
+    ("fromAddress", |facts| facts.tx.told.from_address.clone().unwrap_or_default()),
+    ("ticket", |facts| facts.tx.told.ticket.clone().unwrap_or_default()),
+    ("labels", |facts| facts.tx.labels.join(";")),
+    ("notes", |facts| facts.tx.notes.join("\n")),
+    ("firstSeenAt", |facts| rfc3339(facts.tx.first_seen_at)),
+    ("untracked", |facts| (facts.tx.tracking == Tracking::Untracked).to_string()),
+    ("profile", |facts| facts.tx.profile.clone()),
+    ("fromChain", |facts| facts.tx.from_name()),
+    ("toChain", |facts| facts.tx.to_name()),
+    ("status", |facts| text(facts.tx.learned.status.as_ref().map(RouterStatus::raw))),
+    ("settled", |facts| facts.tx.is_settled().to_string()),
+    ("overdue", |facts| facts.tx.is_overdue().to_string()),
+    ("deadline", |facts| rfc3339(facts.tx.deadline().at)),
+    ("verdict", |facts| facts.advice().verdict),
+    ("say", |facts| facts.advice().say.unwrap_or_default()),
+    ("do", |facts| facts.advice().act),
+    ("alerts", |facts| facts.alerts.iter().map(|alert| alert.rule.name()).collect::<Vec<_>>().join(";")),
+    ("lastCheckedAt", |facts| text(facts.tx.learned.last_checked_at.map(rfc3339))),
+    ("lastChangedAt", |facts| text(facts.tx.learned.last_changed_at.map(rfc3339))),
+    ("settledAt", |facts| text(facts.tx.learned.settled_at.map(rfc3339))),
+    ("polls", |facts| facts.tx.learned.polls.to_string()),
+    ("lastError", |facts| facts.tx.learned.last_error.clone().unwrap_or_default()),
+    ("message", |facts| facts.tx.learned.message.clone().unwrap_or_default()),
+    ("error", |facts| facts.record(|record| record.error.as_deref())),
+    ("bridgeStatus", |facts| facts.record(|record| record.bridge_status.as_deref())),
+    ("sourceUrl", |facts| text(route::ends(facts.tx).source.url)),
+    ("destinationTransactionId", |facts| text(route::ends(facts.tx).destination.transaction_id)),
+    ("destinationUrl", |facts| text(route::ends(facts.tx).destination.url)),
+    ("bridgeUrl", |facts| facts.record(|record| record.bridge_url.as_deref())),
+];
+
+/// The columns of Markdown, as a person needs them in a ticket; whatever came from outside is escaped.
+pub const MARKDOWN: &[(&str, Cell)] = &[
+    ("Transaction", |facts| code(facts.tx.told.transaction_id.as_str())),
+    ("Route", |facts| answer::words(&format!("{} to {}", facts.tx.from_name(), facts.tx.to_name()))),
+    ("Status", |facts| answer::words(facts.tx.learned.status.as_ref().map_or("no answer", RouterStatus::raw))),
+    ("Age", |facts| span::long(facts.tx.age(facts.now))),
+    ("Deadline", |facts| match facts.tx.is_waiting() {
+        true => span::stamp(facts.tx.deadline().at, facts.zone),
+        false => "-".into(),
+    }),
+    ("Ticket", |facts| facts.tx.told.ticket.as_deref().map_or("-".into(), answer::words)),
+    ("Verdict", |facts| answer::words(&facts.advice().verdict)),
+];
+
+impl Facts<'_> {
+    fn advice(&self) -> advice::Advice {
+        advice::advise(self.tx, self.now, self.zone)
+    }
+
+    fn record(&self, value: fn(&StatusRecord) -> Option<&str>) -> String {
+        self.tx.learned.record.as_ref().and_then(value).unwrap_or_default().to_owned()
+    }
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// A hash as code, unless something in it would end that, or the cell.
+fn code(hash: &str) -> String {
+    if hash.contains(['`', '|', '\\']) { answer::words(hash) } else { format!("`{hash}`") }
+}

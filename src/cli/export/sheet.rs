@@ -1,0 +1,77 @@
+//! The shapes of an export: CSV, a JSON array, JSON lines, a Markdown table.
+//!
+//! Whatever a cell holds, it must stay in its cell, and act neither in a spreadsheet, nor in a ticket, nor on a terminal.
+
+use std::io::{self, Write};
+
+use super::{
+    super::json::{self, TransactionView},
+    ExportFormat,
+    columns::{CSV, Facts, MARKDOWN},
+};
+use crate::intake;
+
+/// An export under way.
+pub enum Sheet<'a> {
+    Csv(Box<csv::Writer<Box<dyn Write + 'a>>>),
+    Json { out: Box<dyn Write + 'a>, before: &'static str },
+    Ndjson(Box<dyn Write + 'a>),
+    Markdown(Box<dyn Write + 'a>),
+}
+
+impl<'a> Sheet<'a> {
+    /// Writes what stands before the first transaction.
+    pub fn begin(format: ExportFormat, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+        match format {
+            ExportFormat::Csv => {
+                let mut writer = csv::Writer::from_writer(out);
+                writer.write_record(CSV.iter().map(|(name, _)| name))?;
+                Ok(Self::Csv(Box::new(writer)))
+            }
+            ExportFormat::Json => Ok(Self::Json { out, before: "[\n" }),
+            ExportFormat::Ndjson => Ok(Self::Ndjson(out)),
+            ExportFormat::Markdown => {
+                let names: Vec<_> = MARKDOWN.iter().map(|(name, _)| *name).collect();
+                writeln!(out, "| {} |", names.join(" | "))?;
+                writeln!(out, "|{}", " --- |".repeat(names.len()))?;
+                Ok(Self::Markdown(out))
+            }
+        }
+    }
+
+    /// Writes one transaction.
+    pub fn write(&mut self, facts: &Facts) -> io::Result<()> {
+        match self {
+            Self::Csv(writer) => {
+                for (_, cell) in CSV {
+                    writer.write_field(intake::escape(&cell(facts)).as_bytes())?;
+                }
+                Ok(writer.write_record(None::<&[u8]>)?)
+            }
+            Self::Json { out, before } => {
+                write!(out, "{before}{}", object(facts)?)?;
+                *before = ",\n";
+                Ok(())
+            }
+            Self::Ndjson(out) => writeln!(out, "{}", object(facts)?),
+            Self::Markdown(out) => {
+                let cells: Vec<_> = MARKDOWN.iter().map(|(_, cell)| cell(facts)).collect();
+                writeln!(out, "| {} |", cells.join(" | "))
+            }
+        }
+    }
+
+    /// Writes what stands after the last transaction.
+    pub fn end(self) -> io::Result<()> {
+        match self {
+            Self::Csv(mut writer) => writer.flush(),
+            Self::Json { mut out, before: "[\n" } => writeln!(out, "[]"),
+            Self::Json { mut out, .. } => writeln!(out, "\n]"),
+            Self::Ndjson(_) | Self::Markdown(_) => Ok(()),
+        }
+    }
+}
+
+fn object(facts: &Facts) -> io::Result<String> {
+    Ok(json::ascii(&serde_json::to_string(&TransactionView::new(facts.tx, facts.alerts, facts.now))?))
+}

@@ -1,0 +1,272 @@
+use std::io;
+
+use clap::Parser as _;
+use proptest::prelude::*;
+
+use super::{
+    super::{
+        context::testing::{Bench, at},
+        import::{FormatArg, ImportArgs, import},
+    },
+    *,
+};
+use crate::domain::{
+    fixtures,
+    ids::{ChainId, TxHash},
+    status::RouterStatus,
+    text::{FIELD_LIMIT, clean, clean_or_none},
+    transaction::{NewTransaction, Tracking, Transaction},
+};
+
+fn args(format: ExportFormat) -> ExportArgs {
+    ExportArgs { format: Some(format), ..ExportArgs::default() }
+}
+
+fn exported(bench: &mut Bench, args: &ExportArgs) -> (String, String, Exit) {
+    let (out, err, exit) = bench.run(|cx| export(args, cx));
+    (out, err, exit.unwrap())
+}
+
+fn imported(bench: &mut Bench, text: &str) -> (String, String) {
+    let args = ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: true };
+    let (out, err, exit) = bench.run(|cx| import(&args, &mut text.as_bytes(), cx));
+    exit.unwrap();
+    (out, err)
+}
+
+/// A full one that has an answer, one that is overdue, and one of which nothing is known but the least.
+fn three() -> Bench {
+    let bench = Bench::new();
+    let mut new = fixtures::new(1);
+    new.told.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
+    new.told.estimate = Some(std::time::Duration::from_millis(1_500));
+    new.told.submitted_at = Some(at(-3_000));
+    new.told.from_address = Some("@from".into());
+    (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
+    bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
+    let mut untracked = fixtures::new(2);
+    untracked.untracked = true;
+    bench.track(untracked);
+    bench.track_as("other", fixtures::new(3));
+    bench
+}
+
+/// What was told, as it is kept.
+fn told(bench: &Bench) -> Vec<(NewTransaction, Tracking)> {
+    let told = |tx: Transaction| {
+        let Transaction { told, labels, notes, first_seen_at, tracking, .. } = tx;
+        let untracked = tracking == Tracking::Untracked;
+        (NewTransaction { told, labels, notes, first_seen_at: Some(first_seen_at), untracked }, tracking)
+    };
+    bench.transactions().into_iter().map(told).collect()
+}
+
+#[test]
+fn what_is_exported_imports_to_the_same_and_is_known_where_it_came_from() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Json, ExportFormat::Csv] {
+        let mut bench = three();
+        let (text, err, exit) = exported(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        let mut fresh = Bench::new();
+        assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), String::new()));
+        assert_eq!(told(&fresh), told(&bench), "{format:?}");
+        let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
+        let (text, ..) = exported(&mut bench, &own);
+        let again = imported(&mut bench, &text);
+        assert_eq!(again, ("0 tracked, 0 updated, 2 known already\n".into(), String::new()), "{format:?}");
+    }
+}
+
+#[test]
+fn csv_starts_with_what_import_takes_and_nothing_in_it_acts() {
+    let mut bench = three();
+    let (out, ..) = exported(&mut bench, &ExportArgs { limit: Some(1), ..args(ExportFormat::Csv) });
+    let start = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
+                 ticket,labels,notes,";
+    assert!(out.starts_with(start), "{out}");
+    let mut reader = csv::Reader::from_reader(out.as_bytes());
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 1);
+    let found: Vec<&str> = rows[0].iter().skip(5).take(6).collect();
+    let notes = "'+one\n'=two";
+    assert_eq!(found, ["1.5", "2023-11-14T21:23:20.000Z", "'@from", "'=HYPERLINK(\"x\")|pipe", "'-vip;b", notes]);
+    assert!(rows[0].iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r'])), "{rows:?}");
+}
+
+#[test]
+fn markdown_is_a_table_that_nothing_breaks_out_of() {
+    let mut bench = three();
+    let (out, ..) = exported(&mut bench, &args(ExportFormat::Markdown));
+    let hash = format!("0x{:064x}", 1);
+    let row = format!(
+        "| `{hash}` | Arbitrum to Base | ongoing | 51m | 2023-11-14 21:38:20 UTC | \
+         \\=HYPERLINK(\"x\")\\|pipe | OVERDUE by 36m |"
+    );
+    assert!(out.lines().any(|line| line == row), "{out}");
+    assert_eq!(out.lines().nth(1), Some("| --- | --- | --- | --- | --- | --- | --- |"));
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    assert!(out.lines().count() == 5 && out.lines().all(|line| cells(line) == 8), "{out}");
+}
+
+#[test]
+fn json_is_the_view_of_list_in_ascii() {
+    let mut bench = three();
+    let mut new = fixtures::new(4);
+    new.told.ticket = Some("重要".into());
+    bench.track(new);
+    let (json, ..) = exported(&mut bench, &args(ExportFormat::Json));
+    let list = list::ListArgs { json: true, ..Default::default() };
+    let (listed, ..) = bench.run(|cx| list::list(&list, cx));
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(read(&json), read(&listed));
+    assert!(json.is_ascii() && json.lines().count() == 6, "{json}");
+    let nothing = ExportArgs { filter: vec!["nowhere".into()], ..args(ExportFormat::Json) };
+    assert_eq!(exported(&mut bench, &nothing).0, "[]\n");
+    let wrong = ExportArgs { filter: vec!["is:overdu".into()], ..args(ExportFormat::Json) };
+    assert_eq!(exported(&mut bench, &wrong).2, Exit::Usage);
+}
+
+#[test]
+fn a_file_is_private_whole_and_of_the_format_that_its_name_says() {
+    let mut bench = three();
+    let path = bench.folder.path().join("all.MD");
+    fs::write(&path, "what was there").unwrap();
+    let to_file = ExportArgs { output: Some(path.to_str().unwrap().into()), ..ExportArgs::default() };
+    let (out, err, exit) = exported(&mut bench, &to_file);
+    assert_eq!((out.as_str(), exit), ("", Exit::Fine));
+    assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(leftovers(&bench), 0);
+    let formats = [("a.csv", Some(ExportFormat::Csv)), ("a.jsonl", Some(ExportFormat::Ndjson)), ("a.txt", None)];
+    assert!(formats.iter().all(|(name, format)| ExportFormat::of(name) == *format));
+}
+
+fn leftovers(bench: &Bench) -> usize {
+    let names = fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().starts_with(".hoptop-export")).count()
+}
+
+#[test]
+fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
+    let mut bench = three();
+    let path = bench.folder.path().join("all.csv");
+    fs::write(&path, "what was there").unwrap();
+    let folder = bench.folder.path().to_owned();
+    let half = |mut file: &File| {
+        file.write_all(b"half")?;
+        Err(io::Error::from(io::ErrorKind::StorageFull).into())
+    };
+    assert!(beside(&path, &folder, half).is_err());
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
+    let rows = Rows { filter: Filter::everything(), format: ExportFormat::Csv, limit: None };
+    let asked = std::cell::Cell::new(0);
+    let second_time = || {
+        asked.set(asked.get() + 1);
+        (asked.get() == 2).then_some(Exit::Interrupted)
+    };
+    let (_, err, exit) = bench.run(|cx| replace(&path, &rows, cx, &second_time));
+    assert_eq!(exit.unwrap(), Exit::Interrupted);
+    assert!(err.starts_with("interrupted: ") && err.ends_with(" is as it was\n"), "{err}");
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
+}
+
+#[test]
+fn a_target_that_is_no_file_is_said_or_written_into_but_never_replaced() {
+    let mut bench = three();
+    let to = |path: &str| ExportArgs { output: Some(path.into()), ..ExportArgs::default() };
+    let said = |bench: &mut Bench, path: &str| {
+        let (.., result) = bench.run(|cx| export(&to(path), cx));
+        super::super::sentence(&result.unwrap_err())
+    };
+    let missing = said(&mut bench, "/no\u{1b}[31m/such/folder.csv");
+    assert_eq!(missing, "/no[31m/such/folder.csv can't be written: there is no such folder; make it, or name another");
+    let folder = bench.folder.path().to_str().unwrap().to_owned();
+    assert!(said(&mut bench, &folder).ends_with("it is a folder; name a file in it"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        assert_eq!(exported(&mut bench, &to("/dev/null")).2, Exit::Fine);
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        let (file, link) = (bench.folder.path().join("real.csv"), bench.folder.path().join("link.csv"));
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        exported(&mut bench, &to(link.to_str().unwrap()));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
+    }
+}
+
+#[test]
+fn the_options_are_read() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        export: ExportArgs,
+    }
+    let read = Line::try_parse_from("export is:overdue --format ndjson -o out label:vip --limit 3".split(' ')).unwrap();
+    let ExportArgs { filter, format, output, limit } = read.export;
+    assert_eq!((filter.len(), format, output.as_deref(), limit), (2, Some(ExportFormat::Ndjson), Some("out"), Some(3)));
+}
+
+/// Hostile text, as it stands in the store: through the sanitiser, and shorter than what was cut.
+fn words(most: usize) -> impl Strategy<Value = String> {
+    let piece = prop_oneof![any::<String>(), "['=+@|;,\"\\\\-]{1,4}", "[a-z\u{301}重]{1,8}"];
+    prop::collection::vec(piece, 1..4)
+        .prop_map(move |pieces| clean(&pieces.concat().chars().take(most).collect::<String>()))
+        .prop_filter("nothing is left", |text| !text.is_empty() && text.chars().count() < FIELD_LIMIT)
+}
+
+prop_compose! {
+    fn transaction()(
+        number in any::<u16>(),
+        hash in "[!-~&&[^/]]{6,90}",
+        quote_id in words(60),
+        others in prop::collection::vec(prop::option::of(words(60)), 3),
+        (labels, notes) in (prop::collection::vec(words(20), 0..4), prop::collection::vec(words(60), 0..4)),
+        (estimate, submitted, seen) in (prop::option::of(0..600_000_000_u64), prop::option::of(0..4_000_000_000_000_i64), prop::option::of(-90_000..0_i64)),
+        untracked in any::<bool>(),
+    ) -> NewTransaction {
+        let mut new = fixtures::new(number.into());
+        new.told.transaction_id = TxHash::new(format!("{hash}{number}"));
+        new.told.from_chain = ChainId::new(format!("chain-{}", number % 3));
+        new.told.quote_id = quote_id;
+        [new.told.request_id, new.told.from_address, new.told.ticket] = others.try_into().unwrap();
+        new.told.estimate = estimate.map(std::time::Duration::from_millis);
+        new.told.submitted_at = submitted.and_then(chrono::DateTime::from_timestamp_millis);
+        new.labels = labels.iter().filter_map(|label| clean_or_none(&label.replace(';', ""))).collect();
+        new.notes = notes;
+        new.notes.dedup();
+        (new.first_seen_at, new.untracked) = (seen.map(at), untracked);
+        new
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_was_told_comes_back(batch in prop::collection::vec(transaction(), 1..4)) {
+        let mut bench = Bench::new();
+        for new in batch {
+            bench.store.import("default", vec![new], at(0)).wait().unwrap();
+        }
+        for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
+            let (text, ..) = exported(&mut bench, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });
+            prop_assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
+            let mut fresh = Bench::new();
+            let (_, warnings) = imported(&mut fresh, &text);
+            prop_assert_eq!(warnings, "");
+            let (mut there, mut here) = (told(&fresh), told(&bench));
+            for all in [&mut there, &mut here] {
+                all.sort_by_key(|(new, _)| (new.told.from_chain.clone(), new.told.transaction_id.key()));
+            }
+            prop_assert_eq!(there, here);
+            let (again, _) = imported(&mut bench, &text);
+            prop_assert!(again.starts_with("0 tracked, 0 updated, "), "{}", again);
+        }
+    }
+}

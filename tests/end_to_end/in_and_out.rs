@@ -1,0 +1,98 @@
+//! Batches in and exports out, as processes: pipes, signals, a million rows.
+
+use std::{
+    fs,
+    io::Write,
+    process::{Child, Stdio},
+    thread,
+};
+
+use super::common::{Ended, Home, Running};
+
+const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket,labels\n";
+
+fn row(number: usize) -> String {
+    // Spread as hashes are, so that no index grows at its end alone.
+    let hash = (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    format!("0x{hash:016x}{number:048x},42161,8453,q-{number},SUP-{number},vip;b\n")
+}
+
+#[test]
+fn an_export_imports_again_and_a_closed_pipe_ends_it_quietly() {
+    let home = Home::new();
+    home.import(&[HEADER.to_owned()].into_iter().chain((0..5_000).map(row)).collect::<String>());
+    let to_file = home.run(&["export", "-o", "all.ndjson"]);
+    assert_eq!((to_file.code, to_file.err.as_str()), (Some(0), "5000 transactions written to all.ndjson\n"));
+    let fresh = home.run(&["--db", "other.db", "import", "all.ndjson"]);
+    assert_eq!((fresh.out.as_str(), fresh.err.as_str()), ("5000 tracked, 0 updated, 0 known already\n", ""));
+    let again = home.run(&["import", "all.ndjson"]);
+    assert_eq!((again.out.as_str(), again.err.as_str()), ("0 tracked, 0 updated, 5000 known already\n", ""));
+    let mut cut = Running::start(home.hoptop(&["export", "--format", "ndjson"]));
+    assert!(cut.line().starts_with("{\"transactionId\""));
+    cut.stop_reading();
+    let ended = cut.end();
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn what_cannot_be_done_together_is_a_wrong_usage() {
+    let home = Home::new();
+    home.run(&["import", "-", "--follow", "--dry-run"]).assert_refused(2, &["--dry-run"]);
+    home.run(&["import", "-", "--follow", "--format", "json"]).assert_refused(2, &["a JSON array has an end"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_growing_file_is_followed_until_a_signal() {
+    let home = Home::new();
+    let path = home.write("growing.csv", &[HEADER, &row(1), "bad\n"].concat());
+    let mut list = home.hoptop(&["list", "--json"]);
+    let mut tracked = |count: usize| {
+        while list.output().unwrap().stdout.iter().filter(|byte| **byte == b'\n').count() != count + 2 {}
+    };
+    let mut following = Running::start(home.hoptop(&["import", "--follow", &path]));
+    tracked(1);
+    let mut file = fs::File::options().append(true).open(&path).unwrap();
+    file.write_all([row(2), row(3)].concat().as_bytes()).unwrap();
+    tracked(3);
+    following.signal("TERM");
+    assert_eq!(following.line(), "3 tracked, 0 updated, 0 known already; 1 bad line");
+    let ended = following.end();
+    assert_eq!(ended.code, Some(143));
+    assert!(ended.err.starts_with("line 3: "), "{ended:?}");
+}
+
+/// The most memory that it has had, in KiB, as long as it runs.
+fn peak(child: &Child) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?.to_owned();
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Imports so many rows from a pipe, and returns the most memory that took, in KiB.
+fn import(home: &Home, rows: usize) -> usize {
+    let mut child = home.hoptop(&["import", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let feed = thread::spawn(move || {
+        input.write_all(HEADER.as_bytes()).unwrap();
+        (0..rows).for_each(|number| input.write_all(row(number).as_bytes()).unwrap());
+    });
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        most = most.max(peak(&child).unwrap_or_default());
+        thread::yield_now();
+    }
+    feed.join().unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.out, format!("{rows} tracked, 0 updated, 0 known already\n"), "{ended:?}");
+    most
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "takes a minute, and only a release build keeps the time"]
+fn a_million_rows_take_no_more_memory_than_a_bound() {
+    let (empty, full) = (import(&Home::new(), 1), import(&Home::new(), 1_000_000));
+    println!("one row {empty} KiB, a million {full} KiB");
+    assert!(full - empty <= 64 * 1024, "{full} KiB against {empty} KiB");
+}
