@@ -30,7 +30,7 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, StoreError> {
     claim(&connection, path)?;
     connection.pragma_update(None, "journal_mode", "wal").map_err(fault)?;
     guard(&connection).map_err(fault)?;
-    migrate::migrate(&mut connection, path)?;
+    migrate::migrate(&mut connection, migrate::LATEST).map_err(fault)?;
     Ok(connection)
 }
 
