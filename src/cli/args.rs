@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::{
     add::AddArgs,
     answer::{self, AnswerArgs},
+    backup::{self, BackupArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
     import::ImportArgs,
@@ -116,6 +117,9 @@ pub enum Command {
     #[command(after_help = stats::EXAMPLES)]
     /// Per route: count, outcomes, durations; the budget's use, and whether it is enough
     Stats(StatsArgs),
+    #[command(after_help = backup::EXAMPLES)]
+    /// Write a verified copy of the store to a file
+    Backup(BackupArgs),
     /// Check configuration, store, budget, clock and terminal, and say what to do
     Doctor,
     /// Poll without a screen and print what changes

@@ -31,11 +31,11 @@ use crate::{
         filter::{Candidate, Filter},
         glance,
         ids::RowId,
-        span,
+        span, text,
         transaction::{Tracking, Transaction},
     },
     poller::Scope,
-    store::{Follower, Interest, News, Store, StoreError},
+    store::{Follower, Interest, News, Store, StoreError, Trouble},
 };
 
 /// What is watched, and until when.
@@ -64,9 +64,10 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir)?;
-    let store = Store::open(&settings.db)?;
+    let store = super::open(settings)?;
     super::runtime()?.block_on(async {
         let clock = Clock::system();
+        let _keeper = store.keep_backups(clock.clone())?;
         let signal = signals::listen()?;
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
@@ -117,6 +118,8 @@ struct Watching<'a> {
     waiting: bool,
     /// Whether another process polls.
     others_poll: bool,
+    /// What stood in the way of keeping answers at the last look.
+    trouble: Option<Trouble>,
 }
 
 impl<'a> Watching<'a> {
@@ -137,6 +140,7 @@ impl<'a> Watching<'a> {
             obstacle: None,
             waiting: false,
             others_poll: false,
+            trouble: None,
         })
     }
 
@@ -163,7 +167,10 @@ impl<'a> Watching<'a> {
         let mut commits = store.subscribe()?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
-            self.look(clock).await?;
+            self.look(clock).await.inspect_err(|report| {
+                report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
+            })?;
+            self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -181,6 +188,19 @@ impl<'a> Watching<'a> {
                 () = over => return Ok(None),
             }
         }
+    }
+
+    /// Says what stands in the way of keeping answers, once. It is an error if that stays.
+    fn heed(&mut self, trouble: Option<Trouble>) -> Result<()> {
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+            let error = StoreError::from(trouble.clone());
+            if error.is_lasting() {
+                return Err(error.into());
+            }
+            complain(&text::clean(&trouble.to_string()));
+        }
+        self.trouble = trouble;
+        Ok(())
     }
 
     /// Whatever passed the filter at some time.

@@ -71,7 +71,7 @@ pub(super) fn copy(
 ) -> Result<BackupReport, StoreError> {
     let failed = |reason: String| StoreError::Backup { path: to.to_owned(), reason };
     if existing == Existing::Keep && to.exists() {
-        return Err(failed("the file exists already".into()));
+        return Err(failed("the file exists already; name another, or replace it with --force".into()));
     }
     let folder = folder_of(to);
     let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder);

@@ -131,6 +131,11 @@ impl StoreError {
         }
     }
 
+    /// Whether nothing can be kept any more, however often it is tried.
+    pub fn is_lasting(&self) -> bool {
+        self.is_damage() || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. })
+    }
+
     /// Whether the file itself is damaged, so that nothing may be written to it any more.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Damaged { .. } | Self::Broken(_))

@@ -16,6 +16,7 @@ mod follower;
 mod forecasts;
 mod health;
 mod import;
+mod keeper;
 mod migrate;
 mod observations;
 mod opening;
@@ -37,6 +38,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
+use self::{backup::Depth, health::Health, watcher::Watcher, writer::Writer};
 pub use self::{
     backup::{BackupReport, Existing, Kept},
     changes::Feed,
@@ -45,6 +47,7 @@ pub use self::{
     forecasts::RouteStats,
     health::Trouble,
     import::ImportReport,
+    keeper::Keeper,
     observations::StoredObservation,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
@@ -53,14 +56,16 @@ pub use self::{
     transactions::Judge,
     writer::Receipt,
 };
-use self::{health::Health, watcher::Watcher, writer::Writer};
-use crate::domain::{
-    alert::AlertStep,
-    change::What,
-    ids::RowId,
-    observation::Observation,
-    quote::{QuoteObservation, QuoteRequest},
-    transaction::NewTransaction,
+use crate::{
+    clock::Clock,
+    domain::{
+        alert::AlertStep,
+        change::What,
+        ids::RowId,
+        observation::Observation,
+        quote::{QuoteObservation, QuoteRequest},
+        transaction::NewTransaction,
+    },
 };
 
 /// A handle to one store. Cheap to clone; the last one to go waits for the writes that were begun.
@@ -162,6 +167,23 @@ impl Store {
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Option<BackupReport>, StoreError> {
         backup::daily(&self.path, at, goes_on).inspect_err(|error| self.note(error))
+    }
+
+    /// Makes the day's backup whenever it is due, as long as the keeper is held.
+    pub fn keep_backups(&self, clock: Clock) -> Result<Keeper, StoreError> {
+        Keeper::start(self.path.to_path_buf(), Arc::downgrade(&self.health), clock)
+    }
+
+    /// Looks at every page, and returns what is wrong. A second for each gigabyte or so.
+    pub fn check(&self) -> Result<Option<String>, StoreError> {
+        let found = backup::unsound(&connection::open_for_reading(&self.path)?, Depth::Quick)?;
+        found.iter().for_each(|reason| self.health.note(&Trouble::Broken(reason.clone())));
+        Ok(found)
+    }
+
+    /// The bytes of the store's file and of the log beside it.
+    pub fn sizes(&self) -> (u64, u64) {
+        (self.path.metadata().map_or(0, |file| file.len()), connection::log_size(&self.path))
     }
 
     /// The backups beside the store, the newest first.

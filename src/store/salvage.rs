@@ -41,7 +41,7 @@ pub(super) fn salvage(source: &Connection, target: &Connection) -> rusqlite::Res
         let mut rescue = Rescue { source, target, table: &table, columns: shared, salvaged: &mut salvaged };
         match table.has_rowid {
             true => rescue.by_rowid()?,
-            false => rescue.from_both_ends()?,
+            false => rescue.both_ways()?,
         }
     }
     drop_orphans(target)?;
@@ -101,7 +101,7 @@ struct Rescue<'a> {
 
 impl Rescue<'_> {
     /// From both ends as far as each goes.
-    fn from_both_ends(&mut self) -> rusqlite::Result<()> {
+    fn both_ways(&mut self) -> rusqlite::Result<()> {
         let key = self.table.key.clone();
         if self.scan(&format!("ORDER BY {key}"), &[], &mut |_| true)? == End::Torn {
             let backwards = key.replace(", ", " DESC, ");

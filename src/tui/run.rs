@@ -16,7 +16,7 @@ use tokio::{
 
 use super::{
     effect::Effect,
-    model::{Model, Setting, history::History},
+    model::{Model, Setting, Tone, history::History},
     theme::Theme,
     update::{Msg, update},
     view::view,
@@ -158,6 +158,9 @@ impl Dashboard {
             next_tick: clock.now().mono + SECOND,
             clock,
         };
+        if let Some(mended) = dashboard.store.mended() {
+            dashboard.model.tell(Tone::Bad, mended.to_string(), dashboard.clock.now().mono);
+        }
         dashboard.read_news();
         Ok(dashboard)
     }
@@ -204,6 +207,10 @@ impl Dashboard {
             (self.reading, self.read_again) = (false, matches!(message, Msg::NotRead(_)));
         }
         self.dirty = true;
+        let trouble = self.store.trouble().map(|trouble| trouble.to_string());
+        if trouble != self.model.trouble {
+            update(&mut self.model, Msg::Trouble(trouble), self.clock.now());
+        }
         for effect in update(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
@@ -251,12 +258,16 @@ impl Dashboard {
     fn read_news(&mut self) {
         self.reading = true;
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
+        let store = self.store.clone();
         self.spawn(move || {
             // The news last: read, they don't come again.
             let poller = follower.read(|reader| reader.poller(&profile));
             match poller.and_then(|poller| Ok((follower.news()?, poller))) {
                 Ok((news, poller)) => Msg::News(Box::new(news), poller),
-                Err(error) => Msg::NotRead(error.to_string()),
+                Err(error) => {
+                    store.note(&error);
+                    Msg::NotRead(error.to_string())
+                }
             }
         });
     }

@@ -52,7 +52,7 @@ fn open_mended(path: &Path) -> (Store, Mended) {
     let mended = store.mended().expect("it was mended").clone();
     assert!(mended.aside.exists(), "{mended}");
     let db = Connection::open(path).unwrap();
-    assert_eq!(backup::unsound(&db, backup::Depth::Full).unwrap(), None);
+    assert_eq!(backup::unsound(&db, Depth::Full).unwrap(), None);
     // And it works.
     store.import("other", vec![fixtures::new(1)], at(86_400)).wait().unwrap();
     (store, mended)

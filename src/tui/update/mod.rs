@@ -39,6 +39,8 @@ pub enum Msg {
     News(Box<News>, Option<PollerReport>),
     /// The store could not be read; it will be tried again.
     NotRead(String),
+    /// What stands in the way of keeping things in the store has changed.
+    Trouble(Option<String>),
     /// A history was read.
     History(RowId, History),
     /// An import ended.
@@ -68,6 +70,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
+        Msg::Trouble(trouble) => {
+            model.trouble = trouble;
+            Vec::new()
+        }
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
