@@ -111,10 +111,7 @@ fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Resu
         ellipsis: if settings.ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
     });
-    let exit = exit.inspect_err(|report| {
-        // So that the next start knows of it.
-        report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
-    })?;
+    let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;
     back_up(&store);
     Ok(exit)
@@ -127,6 +124,11 @@ fn open(settings: &Settings) -> Result<Store> {
         complain(&text::clean(&mended.to_string()));
     }
     Ok(store)
+}
+
+/// If a command met damage, the next start is to know of it.
+fn note(store: &Store, report: &Report) {
+    report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
 }
 
 /// Makes the day's backup after a short command, if that takes no longer than a moment. Larger stores are left to what runs

@@ -65,7 +65,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir)?;
     let store = super::open(settings)?;
-    super::runtime()?.block_on(async {
+    let ended = super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _keeper = store.keep_backups(clock.clone())?;
         let signal = signals::listen()?;
@@ -89,7 +89,8 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         };
         poller.stop().await?;
         watching.finish(&clock, ended?).await
-    })
+    });
+    ended.inspect_err(|report| super::note(&store, report))
 }
 
 /// What stands in the way of an answer.
@@ -167,9 +168,7 @@ impl<'a> Watching<'a> {
         let mut commits = store.subscribe()?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
-            self.look(clock).await.inspect_err(|report| {
-                report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
-            })?;
+            self.look(clock).await?;
             self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));

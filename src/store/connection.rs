@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OpenFlags, config::DbConfig};
+use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{
     backup::{self, Depth},
@@ -70,15 +70,33 @@ pub(super) fn open_for_writing(path: &Path, manner: Manner) -> Result<Connection
     Ok(connection)
 }
 
-/// Opens an existing store for reading.
+/// Opens an existing store for reading, also where nothing can be written.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
-    let fault = |error| StoreError::opening(path, &error);
-    let connection =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(fault)?;
-    connection.busy_timeout(PATIENCE).map_err(fault)?;
-    guard(&connection).map_err(fault)?;
-    Ok(connection)
+    let fault = |error: rusqlite::Error| match error::is_damage(&error) {
+        true => StoreError::from(error),
+        false => StoreError::Open { path: path.to_owned(), reason: error::reason(&error) },
+    };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = |place: &Path, flags| {
+        let connection = Connection::open_with_flags(place, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        guard(&connection)?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok::<_, rusqlite::Error>(connection)
+    };
+    match open(path, flags) {
+        // What can't be written, and has no log, doesn't change.
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && log_size(path) == 0 => {
+            open(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI).map_err(|_| fault(error))
+        }
+        opened => opened.map_err(fault),
+    }
+}
+
+/// A store's name as SQLite takes it for a file that needs neither locks nor a log.
+fn unchanging(path: &Path) -> PathBuf {
+    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    PathBuf::from(format!("file:{escaped}?immutable=1"))
 }
 
 fn guard(connection: &Connection) -> rusqlite::Result<()> {

@@ -126,7 +126,8 @@ impl StoreError {
         let path = path.to_owned();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            // In a folder that can't be written the files beside it can't be made.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
             _ => Self::Open { path, reason: reason(error) },
         }
     }

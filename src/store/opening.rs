@@ -16,7 +16,7 @@ use super::{
     backup::{self, Depth},
     connection::{self, Manner},
     error::StoreError,
-    filesystem,
+    filesystem, migrate,
     presence::{Left, Presence},
     rescue::{self, Mended},
 };
@@ -38,7 +38,7 @@ pub(super) struct Opened {
 /// Opens the store at `path`. With a moment it is one that is to last: it is mended if it is damaged, backed up before its
 /// schema changes, and opened for reading if it can't be written.
 pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Opened, StoreError> {
-    if let Some(kind) = path.parent().and_then(filesystem::network) {
+    if let Some(kind) = filesystem::network(folder_of(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
     let presence = enter(path)?;
@@ -49,7 +49,10 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     };
     match (opened, lasting_at) {
         (Ok(connection), _) => share(path, Some(connection), presence),
-        (Err(StoreError::ReadOnly { .. }), Some(_)) => share(path, None, presence),
+        (Err(StoreError::ReadOnly { .. }), Some(_)) => {
+            make_sure_it_is_current(path)?;
+            share(path, None, presence)
+        }
         (Err(StoreError::Damaged { reason, .. }), _) if presence.is_none() && !is_ours(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
         }
@@ -58,6 +61,21 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
         }
         (Err(StoreError::Damaged { reason, .. }), Some(at)) => mend(path, &reason, presence, at),
         (Err(error), _) => Err(error),
+    }
+}
+
+/// The folder that the store lies in, or that its own will lie in.
+fn folder_of(path: &Path) -> &Path {
+    let mut folders = path.ancestors().skip(1).filter(|folder| folder.exists());
+    // Of a bare name the folder is empty, and doesn't exist.
+    folders.next().unwrap_or(Path::new("."))
+}
+
+/// A store that can't be brought to our schema must have it already.
+fn make_sure_it_is_current(path: &Path) -> Result<(), StoreError> {
+    match migrate::version(&connection::open_for_reading(path)?)? {
+        migrate::LATEST => Ok(()),
+        _ => Err(StoreError::ReadOnly { path: path.to_owned() }),
     }
 }
 

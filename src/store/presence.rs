@@ -98,6 +98,9 @@ impl Presence {
         if self.alone.take().is_some() {
             self.write(&Left::Abruptly)?;
             self.file.lock_shared()?;
+        } else if self.read()? == Left::Clean {
+            // The last one left in order while we came in.
+            self.write(&Left::Abruptly)?;
         }
         Ok(())
     }

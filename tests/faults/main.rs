@@ -9,8 +9,13 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stderr,
     reason = "a test fails by panicking"
 )]
+
+#[allow(dead_code, reason = "shared with the tests of whole runs")]
+#[path = "../end_to_end/common.rs"]
+mod common;
 
 use std::{
     fs,
@@ -19,6 +24,7 @@ use std::{
     sync::OnceLock,
 };
 
+use common::{Batch, Home, Running, Simulation};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -259,4 +265,26 @@ fn mending_that_is_killed_is_taken_up_again() {
         assert_eq!(kept, 1, "at {at}: {aside:?}");
         ended.happened
     });
+}
+
+#[test]
+fn a_full_disk_is_said_while_polling_goes_on_and_what_comes_with_room_is_kept() {
+    let Some(shim) = shim() else { return };
+    let batch = Batch::new(&["{ from = 0, status = \"ongoing\" }, { from = 6, status = \"success\" }"]);
+    let simulation = Simulation::start(&batch.scenario);
+    let home = Home::new();
+    home.import(&batch.csv);
+    let full = home.path().join("full");
+    let mut watch = home.polling(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "60s"]);
+    watch.env("LD_PRELOAD", shim).env("FAULT_PATH", home.path().join("hoptop.db")).env("FAULT_WHILE", &full);
+    let mut watch = Running::start(watch);
+    watch.until("status_changed", 1);
+    fs::write(&full, "").unwrap();
+    let said = watch.complaint();
+    assert!(said.contains("couldn't keep what it was given: ") && said.contains("disk"), "{said}");
+    fs::remove_file(&full).unwrap();
+    let ended = watch.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.err.contains("panicked"), "{ended:?}");
+    assert_eq!(home.list()[0]["status"], "success");
 }

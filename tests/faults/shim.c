@@ -4,6 +4,7 @@
  * FAULT_KIND  enospc, eio, short (half is written, then ENOSPC) or kill
  * FAULT_MARK  a file that is made when it happens
  * FAULT_STAYS if set, everything after the k-th fails too
+ * FAULT_WHILE if set, everything fails with ENOSPC as long as this file exists, and nothing else does
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -33,6 +34,12 @@ static int concerns(int fd) {
 /* 0: go on; 1: fail, errno is set; 2: write half. */
 static int fault(int fd) {
     if (!concerns(fd)) return 0;
+    const char *file = getenv("FAULT_WHILE");
+    if (file) {
+        if (access(file, F_OK) != 0) return 0;
+        errno = ENOSPC;
+        return 1;
+    }
     const char *kind = getenv("FAULT_KIND"), *mark = getenv("FAULT_MARK");
     long at = atol(getenv("FAULT_AT")), call = atomic_fetch_add(&calls, 1) + 1;
     int is_short = strcmp(kind, "short") == 0;

@@ -128,3 +128,27 @@ fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
     assert!(refused());
     assert_eq!(contents(), before);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_can_not_be_written_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, store) = open();
+    import_one(&store);
+    let path = store.path().to_owned();
+    drop(store);
+    let deep = folder.path().join("deep");
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for (file, folder) in [(0o400, 0o700), (0o400, 0o500)] {
+        set(&path, file);
+        set(&deep, folder);
+        // Nothing is write protected from the superuser.
+        if fs::File::options().write(true).open(&path).is_err() {
+            let store = Store::open_lasting(&path, at(1)).unwrap();
+            assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
+            let refused = store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+            assert!(refused.to_string().contains("can only be read"), "{refused}");
+        }
+        set(&deep, 0o700);
+    }
+}
