@@ -403,3 +403,19 @@ async fn the_end_of_the_input_ends_the_loop_with_an_error() {
     });
     assert!(matches!(ended.await, Err(RunError::Terminal(why)) if why == "its input has ended"));
 }
+
+#[cfg(unix)]
+#[tokio::test(start_paused = true)]
+async fn a_store_that_goes_away_is_said_and_the_screen_stays_alive() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("under way", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        let path = person.store.path();
+        std::fs::rename(path, path.with_extension("elsewhere")).unwrap();
+        person.sees("the banner", |screen| screen.contains(" STORE: ") && row(screen, "0xaaa").is_some()).await;
+        person.press("?");
+        person.sees("the help", |screen| screen.contains("Help")).await;
+        person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}

@@ -10,6 +10,7 @@ use super::{
     add::AddArgs,
     alerts::{self, AckArgs, AlertsArgs, UnackArgs},
     answer::{self, AnswerArgs},
+    backup::{self, BackupArgs},
     check::{self, CheckArgs},
     demo::DemoArgs,
     export::{self, ExportArgs},
@@ -141,6 +142,9 @@ pub enum Command {
     #[command(after_help = untrack::UNDO_EXAMPLES)]
     /// Take back what was done last; the record of it stays
     Undo(UndoArgs),
+    #[command(after_help = backup::EXAMPLES)]
+    /// Write a verified copy of the store to a file
+    Backup(BackupArgs),
     /// Check configuration, store, budget, clock and terminal, and say what to do
     Doctor,
     /// Poll without a screen and print what changes

@@ -19,7 +19,6 @@ use crate::{
     clock::{self, Clock},
     config::{ColorChoice, Settings},
     poller::Scope,
-    store::Store,
     tui::{
         model::Setting,
         run::{Parts, run},
@@ -49,7 +48,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
     log::start(&settings.state_dir)?;
-    let store = Store::open(&settings.db)?;
+    let store = super::open(settings)?;
     let setting = Setting {
         profile: settings.profile.clone(),
         shown_id: polling.as_ref().map(|polling| polling.shown_id.clone()),
@@ -64,6 +63,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
+        let _keeper = store.keep_backups(clock.clone())?;
         let place = Place::of(settings, Scope::Everything);
         let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
         let poller = polling.map(start).transpose()?;

@@ -2,16 +2,21 @@
 //!
 //! It must never spend a request, nor show more of the ID than its last four characters.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+};
 
+use chrono::TimeDelta;
 use color_eyre::eyre::Result;
 
-use super::{context::Context, exit::Exit, stats::Budget};
+use super::{backup::size, context::Context, exit::Exit, stats::Budget};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
     config::Settings,
     domain::{span, text},
+    store::filesystem,
 };
 
 /// How a check ended.
@@ -29,9 +34,10 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     let (id, fingerprint) = id(settings);
     findings.push(("id", id));
     let reader = cx.store.reader()?;
-    let (path, count) = (cx.store.path().display(), reader.tracked()?);
-    let alerts: u64 = reader.alert_counts()?.iter().map(|(_, count)| count).sum();
-    findings.push(("store", Finding::Fine(format!("{path}: {count} transactions, {alerts} alerts"))));
+    let tracked = reader.tracked()?;
+    findings.push(("store", store(tracked, reader.alert_counts()?.iter().map(|(_, count)| count).sum(), cx)?));
+    findings.push(("disk", disk(cx)));
+    findings.push(("backup", backup(tracked == 0, cx)));
     let budget = Budget::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
     let is_well = budget.poller.as_ref().is_some_and(|report| report.health == "live" && report.share >= 1.0);
@@ -77,6 +83,51 @@ fn config(settings: &Settings) -> Finding {
         Some(path) => format!("{}, profile {profile}", path.display()),
         None => format!("no config file; flags and environment count, profile {profile}"),
     })
+}
+
+/// What the store holds, and whether all of it can be read.
+fn store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Finding> {
+    let path = cx.store.path().display();
+    if let Some(reason) = cx.store.check()? {
+        let way_out = "end every hoptop that has it open, and the next start mends it";
+        return Ok(Finding::Wrong(format!("{path} is damaged ({reason}); {way_out}")));
+    }
+    let held = format!("{path}: {transactions} transactions, {alerts} alerts, sound");
+    Ok(match cx.store.trouble() {
+        Some(trouble) => Finding::Warning(format!("{held}; {trouble}")),
+        None => Finding::Fine(held),
+    })
+}
+
+/// What lies below the store, and how much room there is to write it once more for a backup.
+fn disk(cx: &Context<'_>) -> Finding {
+    let folder = cx.store.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
+    let (bytes, log) = cx.store.sizes();
+    let sizes = format!("store {}, its log {}", size(bytes), size(log));
+    match filesystem::free(folder) {
+        Some(free) if free < (bytes + log).saturating_mul(2) => {
+            Finding::Warning(format!("{kind}, {} free, too little for a backup; {sizes}", size(free)))
+        }
+        Some(free) => Finding::Fine(format!("{kind}, {} free; {sizes}", size(free))),
+        None => Finding::Fine(format!("{kind}; {sizes}")),
+    }
+}
+
+/// The newest backup, and how old it is.
+fn backup(is_empty: bool, cx: &Context<'_>) -> Finding {
+    /// One is made each day that hoptop is used.
+    const OLD: TimeDelta = TimeDelta::hours(48);
+    let kept = cx.store.backups();
+    let Some(newest) = kept.first() else {
+        return match is_empty {
+            true => Finding::Fine("none, for nothing is tracked".into()),
+            false => Finding::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
+        };
+    };
+    let age = span::long(span::between(newest.at, cx.now.wall));
+    let line = format!("{} kept, the newest {age} old: {}", kept.len(), newest.path.display());
+    if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Fine(line) }
 }
 
 fn base_url(settings: &Settings) -> Finding {
@@ -208,6 +259,21 @@ mod tests {
         let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("look   ledger    limit 8 requests/s as said last, 0 under way; you say 1,"), "{out}");
+    }
+
+    #[test]
+    fn the_store_its_disk_and_its_backup_are_looked_at() {
+        let mut bench = Bench::new();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("0 transactions, 0 alerts, sound\n"), "{out}");
+        assert!(out.contains("ok     backup    none, for nothing is tracked"), "{out}");
+        bench.track(fixtures::new(1));
+        assert!(run(&mut bench, &ALL).0.contains("look   backup    none yet; hoptop makes one a day"));
+        let two_days_before = super::super::context::testing::at(60) - TimeDelta::hours(49);
+        bench.store.daily_backup(two_days_before, &|| true).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
+        assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
     }
 
     #[test]

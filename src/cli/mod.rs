@@ -6,6 +6,7 @@ pub mod add;
 pub mod alerts;
 pub mod answer;
 pub mod args;
+pub mod backup;
 pub mod check;
 pub mod context;
 mod crash;
@@ -102,6 +103,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Alerts(args) => alerts::alerts(args, context),
             Command::Ack(args) => alerts::ack(args, context),
             Command::Unack(args) => alerts::unack(args, context),
+            Command::Backup(args) => backup::backup(args, context),
             Command::Doctor => doctor::doctor(&settings, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
         }),
@@ -110,10 +112,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
 
 /// Opens the store for a command that only reads or changes what is tracked.
 fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Result<Exit>) -> Result<Exit> {
-    let store = Store::open(&settings.db)?;
+    let store = open(settings)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {
-        store,
+        store: store.clone(),
         profile: settings.profile.clone(),
         now: Clock::system().now(),
         zone: clock::local_offset(),
@@ -121,9 +123,39 @@ fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Resu
         err: &mut io::stderr().lock(),
         ellipsis: if settings.ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
-    })?;
+    });
+    let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;
+    back_up(&store);
     Ok(exit)
+}
+
+/// Opens the store, and tells the person if it had to be mended.
+fn open(settings: &Settings) -> Result<Store> {
+    let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?;
+    if let Some(mended) = store.mended() {
+        complain(&text::clean(&mended.to_string()));
+    }
+    Ok(store)
+}
+
+/// If a command met damage, the next start is to know of it.
+fn note(store: &Store, report: &Report) {
+    report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
+}
+
+/// Makes the day's backup after a short command, if that takes no longer than a moment. Larger stores are left to what runs
+/// for long.
+fn back_up(store: &Store) {
+    /// A tenth of a second or so.
+    const SMALL: u64 = 32 << 20;
+    let (bytes, _) = store.sizes();
+    if store.trouble().is_none()
+        && bytes <= SMALL
+        && let Err(error) = store.daily_backup(Clock::system().now().wall, &|| true)
+    {
+        complain(&format!("warning: {}", text::clean(&error.to_string())));
+    }
 }
 
 /// What polling needs, checked; what a person should be warned of goes to standard error.

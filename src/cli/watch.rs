@@ -34,10 +34,11 @@ use crate::{
         ids::RowId,
         span,
         status::RouterStatus,
+        text,
         transaction::Transaction,
     },
     poller::Scope,
-    store::{Follower, Listed, News, PollerReport, Progress, Store, StoreError},
+    store::{Follower, Listed, News, PollerReport, Progress, Store, StoreError, Trouble},
 };
 
 /// What is watched, and until when.
@@ -66,9 +67,10 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir)?;
-    let store = Store::open(&settings.db)?;
-    super::runtime()?.block_on(async {
+    let store = super::open(settings)?;
+    let ended = super::runtime()?.block_on(async {
         let clock = Clock::system();
+        let _keeper = store.keep_backups(clock.clone())?;
         let signal = signals::listen()?;
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
@@ -91,7 +93,8 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         };
         poller.stop().await?;
         watching.finish(&clock, ended?).await
-    })
+    });
+    ended.inspect_err(|report| super::note(&store, report))
 }
 
 /// What stands in the way of an answer.
@@ -118,6 +121,8 @@ struct Watching<'a> {
     waiting: bool,
     /// Whether another process polls.
     others_poll: bool,
+    /// What stood in the way of keeping answers at the last look.
+    trouble: Option<Trouble>,
 }
 
 impl<'a> Watching<'a> {
@@ -136,6 +141,7 @@ impl<'a> Watching<'a> {
             obstacle: None,
             waiting: false,
             others_poll: false,
+            trouble: None,
         })
     }
 
@@ -168,6 +174,7 @@ impl<'a> Watching<'a> {
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             self.look(clock).await?;
+            self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -190,6 +197,19 @@ impl<'a> Watching<'a> {
     /// Whether an end may still come: what the service rejected or a person stopped isn't waited for.
     fn is_open(&self) -> bool {
         self.chosen.values().any(|progress| progress.is_polled)
+    }
+
+    /// Says what stands in the way of keeping answers, once. It is an error if that stays.
+    fn heed(&mut self, trouble: Option<Trouble>) -> Result<()> {
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+            let error = StoreError::from(trouble.clone());
+            if error.is_lasting() {
+                return Err(error.into());
+            }
+            complain(&text::clean(&trouble.to_string()));
+        }
+        self.trouble = trouble;
+        Ok(())
     }
 
     fn passes(&self, listed: &Listed, now: DateTime<Utc>) -> bool {

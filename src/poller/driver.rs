@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
+use futures_util::FutureExt;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use tokio::{
@@ -106,7 +107,22 @@ struct Done {
 
 /// Polls until `stop` resolves, then waits for what is under way. While another process polls this profile of this store it
 /// waits for that one's end.
+///
+/// Once the store can't keep anything any more it sends nothing, and waits to be stopped: whoever shows the store goes on.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
+    let (store, stop) = (setup.store.clone(), stop.shared());
+    match poll(setup, stop.clone()).await {
+        Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
+            store.note(&error);
+            tracing::error!("nothing is polled any more: {error}");
+            stop.await;
+            Ok(())
+        }
+        ended => ended,
+    }
+}
+
+async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
     let mut stop = pin!(stop);
     let role = tokio::select! {
         () = &mut stop => return Ok(()),
@@ -298,7 +314,8 @@ impl<W: Wire> Driver<W> {
         let question = Question::Route(id);
         let (store, now) = (self.setup.store.clone(), self.setup.clock.now());
         // Another process may have taken it on, or nobody waits for it any more.
-        let Some(request) = spawn_blocking(move || store.claim_quote(id, now.wall).wait()).await?? else {
+        let claimed = spawn_blocking(move || store.claim_quote(id, now.wall).wait()).await?;
+        let Some(request) = claimed.or_else(|error| self.not_kept(error).map(|()| None))? else {
             self.core.gone(question, ticket, now);
             return Ok(());
         };
@@ -322,15 +339,8 @@ impl<W: Wire> Driver<W> {
         if let (Some(failure), Question::Status(_)) = (&failure, question) {
             self.last_error = Some(failure.line());
         }
-        match kept {
-            Err(StoreError::Closed) => return Err(StoreError::Closed.into()),
-            // A status will be asked for again, and may be kept then. A route is lost, and whoever waits is told so.
-            Err(error) => {
-                tracing::error!(?question, "an answer was not kept: {error}");
-                self.last_error = Some(error.to_string());
-            }
-            Ok(()) => {}
-        }
+        // A status will be asked for again, and may be kept then. A route is lost, and whoever waits is told so.
+        kept.or_else(|error| self.not_kept(error))?;
         let jitter = self.jitter.random();
         let news = self
             .core
@@ -339,6 +349,16 @@ impl<W: Wire> Driver<W> {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
         }
+    }
+
+    /// Something wasn't kept. That ends it only if nothing will be.
+    fn not_kept(&mut self, error: StoreError) -> Result<(), StoreError> {
+        if error.is_lasting() {
+            return Err(error);
+        }
+        tracing::error!("an answer was not kept: {error}");
+        self.last_error = Some(error.to_string());
+        Ok(())
     }
 
     /// Writes what concerns the whole profile: an entry of the feed, and its alerts.

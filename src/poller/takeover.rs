@@ -57,7 +57,8 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     spawn_blocking(move || {
         let last = store.reader()?.poller(&profile)?;
         if last.is_none_or(|last| !last.is_live(at) || last.health == waiting.health) {
-            store.report(&profile, waiting).wait()?;
+            // It is said again soon.
+            store.report(&profile, waiting).detach();
         }
         Ok(())
     })

@@ -1,6 +1,15 @@
 //! What can go wrong with the store, worded for the person who has to mend it.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::ErrorCode;
+
+/// How long a writer waits for another process's; a reader of a WAL never has to.
+pub(super) const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A fault of the store.
 #[derive(Debug, thiserror::Error)]
@@ -14,12 +23,45 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file can't be opened as a store.
-    #[error("the store {} can't be opened: {source}; check that it is a hoptop store and can be written, or name another with --db", path.display())]
+    #[error("the store {} can't be opened: {reason}; check that it is a hoptop store and can be written, or name another with --db", path.display())]
     Open {
         /// The file.
         path: PathBuf,
         /// Why.
-        source: rusqlite::Error,
+        reason: String,
+    },
+    /// The file is damaged, and couldn't be mended now.
+    #[error("the store {} is damaged: {reason}; it is left as it is", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found, and the way out.
+        reason: String,
+    },
+    /// The file is damaged, which was found while it was open.
+    #[error(
+        "the store is damaged ({0}): nothing more is written to it; end every hoptop that has it open, and the next start mends it"
+    )]
+    Broken(String),
+    /// The file can be read, but not written.
+    #[error("the store {} can only be read; check the permissions of the file and its folder, or name another with --db", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file isn't where it was when it was opened.
+    #[error("the store {} was removed or replaced while it was open; nothing more is written: start hoptop again", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file lies where SQLite's locks can't be relied on.
+    #[error("the store {} lies on a network file system ({kind}), where two machines could damage it; name a file on a local disk with --db", path.display())]
+    Network {
+        /// The file.
+        path: PathBuf,
+        /// The file system.
+        kind: String,
     },
     /// The file is another program's.
     #[error("{} is a database, but not hoptop's; name another file with --db", path.display())]
@@ -37,12 +79,30 @@ pub enum StoreError {
         /// Ours.
         known: i64,
     },
+    /// There is no backup, because the copy couldn't be made or isn't sound.
+    #[error("the backup {} was not made: {reason}", path.display())]
+    Backup {
+        /// Where it was to be.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The store wasn't brought to a new schema, because the backup that comes first couldn't be made.
+    #[error("the store {} was left at schema {from}, since no backup could be made before the change: {reason}", path.display())]
+    NotMigrated {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        from: i64,
+        /// Why there is no backup.
+        reason: String,
+    },
     /// The SQLite library is one with a known fault.
     #[error("SQLite {0} can damage a store with two writers; hoptop needs 3.51.3 or later")]
     OldLibrary(&'static str),
     /// A statement failed.
-    #[error("the store failed: {0}")]
-    Sql(#[from] rusqlite::Error),
+    #[error("the store failed: {}", reason(.0))]
+    Sql(rusqlite::Error),
     /// The temporary file that holds a batch until it was read can't be written or read.
     #[error(
         "the temporary file for what is imported failed: {0}; make room for temporary files, or name another folder in TMPDIR"
@@ -60,4 +120,52 @@ pub enum StoreError {
     /// The operating system gave no thread.
     #[error("the store's thread can't be started: {0}")]
     Thread(io::Error),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        if is_damage(&error) { Self::Broken(error.to_string()) } else { Self::Sql(error) }
+    }
+}
+
+impl StoreError {
+    /// What a failure to open the file means.
+    pub(super) fn opening(path: &Path, error: &rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
+            // In a folder that can't be written the files beside it can't be made.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
+            _ => Self::Open { path, reason: reason(error) },
+        }
+    }
+
+    /// Whether nothing can be kept any more, however often it is tried.
+    pub fn is_lasting(&self) -> bool {
+        self.is_damage() || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. })
+    }
+
+    /// Whether the file itself is damaged, so that nothing may be written to it any more.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::Broken(_))
+    }
+}
+
+/// Whether SQLite says that the file is damaged.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// SQLite's error in words that say the way out.
+pub(super) fn reason(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            let seconds = PATIENCE.as_secs();
+            format!("another process has kept the store locked for {seconds} s; wait until it is done, or end it")
+        }
+        Some(ErrorCode::DiskFull) => "there is no room left on the disk".to_owned(),
+        Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
+        Some(ErrorCode::ReadOnly) => "the file or its folder can't be written; check their permissions".to_owned(),
+        _ => error.to_string(),
+    }
 }

@@ -5,6 +5,7 @@
 
 mod alerts;
 mod attention;
+mod backup;
 mod bodies;
 mod chains;
 mod changes;
@@ -13,19 +14,26 @@ mod condition;
 mod connection;
 mod edits;
 mod error;
+pub mod filesystem;
 mod follower;
 mod forecasts;
 mod functions;
+mod health;
 mod import;
+mod keeper;
 mod listing;
 mod migrate;
 mod observations;
+mod opening;
 mod order;
 mod overview;
 mod pollers;
+mod presence;
 mod quotes;
 mod reader;
 mod records;
+mod rescue;
+mod salvage;
 mod staging;
 mod transactions;
 mod watcher;
@@ -39,31 +47,38 @@ use std::{
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
+use self::{backup::Depth, health::Health, import::Import, watcher::Watcher, writer::Writer};
 pub use self::{
+    backup::{BackupReport, Existing, Kept},
     changes::Feed,
     edits::{Edit, TakenBack},
     error::StoreError,
     follower::{Follower, News, SharedReader},
     forecasts::RouteStats,
+    health::Trouble,
     import::{Foreseen, ImportReport, Tally},
+    keeper::Keeper,
     listing::{Listed, Listing, Page, Place, Progress},
     observations::{Dropped, StoredObservation},
     overview::Load,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
+    rescue::Mended,
     staging::{Duplicate, Staging},
     transactions::Judge,
     writer::Receipt,
 };
-use self::{import::Import, watcher::Watcher, writer::Writer};
-use crate::domain::{
-    alert::AlertStep,
-    change::What,
-    ids::RowId,
-    observation::Observation,
-    quote::{QuoteObservation, QuoteRequest},
-    transaction::NewTransaction,
+use crate::{
+    clock::Clock,
+    domain::{
+        alert::AlertStep,
+        change::What,
+        ids::RowId,
+        observation::Observation,
+        quote::{QuoteObservation, QuoteRequest},
+        transaction::NewTransaction,
+    },
 };
 
 /// A handle to one store. Cheap to clone; the last one to go waits for the writes that were begun.
@@ -72,6 +87,9 @@ pub struct Store {
     path: Arc<PathBuf>,
     writer: Arc<Writer>,
     watcher: Arc<Watcher>,
+    /// Goes after the writer: it says that the store was left in order.
+    health: Arc<Health>,
+    mended: Option<Arc<Mended>>,
 }
 
 /// One answer, to be kept.
@@ -97,13 +115,93 @@ pub struct ProfileEvent {
 }
 
 impl Store {
-    /// Opens the store at `path`, and makes it with its folder if it isn't there.
+    /// Opens the store at `path`, and makes it with its folder if it isn't there. One that is damaged is refused: this is for
+    /// what is thrown away, and for tests.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = connection::open_for_writing(path)?;
-        let watcher = Arc::new(Watcher::new(path.to_owned()));
+        Self::start(path, opening::open(path, None)?)
+    }
+
+    /// Opens a store that is to last, at the moment `at`: if it is damaged it is mended ([`Store::mended`] says how), a backup
+    /// comes before each change of its schema, and one that can't be written can be read.
+    pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        Self::start(path, opening::open(path, Some(at))?)
+    }
+
+    fn start(path: &Path, opened: opening::Opened) -> Result<Self, StoreError> {
+        let health = Arc::new(Health::new(path, opened.presence));
+        let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);
-        let writer = Writer::spawn(connection, path.to_owned(), move || signal.notify())?;
-        Ok(Self { path: Arc::new(path.to_owned()), writer: Arc::new(writer), watcher })
+        let writer = match opened.connection {
+            Some(connection) => {
+                Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move || signal.notify())?
+            }
+            None => {
+                health.note(&Trouble::ReadOnly(path.to_owned()));
+                Writer::refusing(path.to_owned())
+            }
+        };
+        Ok(Self {
+            path: Arc::new(path.to_owned()),
+            writer: Arc::new(writer),
+            watcher,
+            health,
+            mended: opened.mended.map(Arc::new),
+        })
+    }
+
+    /// What was done if the store was damaged when it was opened.
+    pub fn mended(&self) -> Option<&Mended> {
+        self.mended.as_deref()
+    }
+
+    /// What stands in the way of keeping things, if anything does. Subscribers are woken when that changes.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.health.trouble()
+    }
+
+    /// Takes a fault that a reader met into account: a damaged store isn't written to any more, and mended by the next start.
+    pub fn note(&self, error: &StoreError) {
+        if let StoreError::Broken(reason) = error {
+            self.health.note(&Trouble::Broken(reason.clone()));
+        }
+    }
+
+    /// Writes a verified copy of the store to a file.
+    pub fn backup(&self, to: &Path, existing: Existing) -> Result<BackupReport, StoreError> {
+        let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, &|| true);
+        copied.inspect_err(|error| self.note(error))
+    }
+
+    /// Makes the day's backup if it is due; `goes_on` is asked from time to time. `None` if it isn't due, or nothing is kept
+    /// yet.
+    pub fn daily_backup(
+        &self,
+        at: DateTime<Utc>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<BackupReport>, StoreError> {
+        backup::daily(&self.path, at, goes_on).inspect_err(|error| self.note(error))
+    }
+
+    /// Makes the day's backup whenever it is due, as long as the keeper is held.
+    pub fn keep_backups(&self, clock: Clock) -> Result<Keeper, StoreError> {
+        Keeper::start(self.path.to_path_buf(), Arc::downgrade(&self.health), clock)
+    }
+
+    /// Looks at every page, and returns what is wrong. A second for each gigabyte or so.
+    pub fn check(&self) -> Result<Option<String>, StoreError> {
+        let found = backup::unsound(&connection::open_for_reading(&self.path)?, Depth::Quick)?;
+        found.iter().for_each(|reason| self.health.note(&Trouble::Broken(reason.clone())));
+        Ok(found)
+    }
+
+    /// The bytes of the store's file and of the log beside it.
+    pub fn sizes(&self) -> (u64, u64) {
+        (self.path.metadata().map_or(0, |file| file.len()), connection::log_size(&self.path))
+    }
+
+    /// The backups beside the store, the newest first.
+    pub fn backups(&self) -> Vec<Kept> {
+        backup::kept(&self.path)
     }
 
     /// A connection for reading, for one thread.

@@ -1,3 +1,7 @@
+mod backups;
+mod faults;
+mod mending;
+
 use std::time::Duration;
 
 use chrono::TimeDelta;

@@ -1,34 +1,37 @@
 //! Wakes readers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`).
 //!
-//! It says only that something changed. The thread that looks after other processes starts with the first subscriber.
+//! It says only that something changed, or that there is news of the store's health. The thread that looks after other
+//! processes starts with the first subscriber.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread,
     time::Duration,
 };
 
+use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::{connection, error::StoreError};
+use super::{connection, error::StoreError, health::Health};
 
 /// How soon a commit of another process is seen (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
 
 pub(super) struct Watcher {
     path: PathBuf,
+    health: Arc<Health>,
     commits: watch::Sender<u64>,
     /// The looking thread ends when this sender goes.
     looking: Mutex<Option<Sender<()>>>,
 }
 
 impl Watcher {
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, commits: watch::Sender::new(0), looking: Mutex::new(None) }
+    pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
+        Self { path, health, commits: watch::Sender::new(0), looking: Mutex::new(None) }
     }
 
     pub(super) fn notify(&self) {
@@ -39,14 +42,12 @@ impl Watcher {
         let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         if looking.is_none() {
             let (alive, end) = mpsc::channel();
-            let (path, commits) = (self.path.clone(), self.commits.clone());
+            // Here, so that a file that goes away from now on is missed.
+            let connection = connection::open_for_reading(&self.path)?;
+            let (health, commits) = (Arc::downgrade(&self.health), self.commits.clone());
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || {
-                    if let Err(error) = look(&path, &commits, &end) {
-                        tracing::error!("changes of other processes aren't seen any more: {error}");
-                    }
-                })
+                .spawn(move || look((&connection, &health), &commits, &end))
                 .map_err(StoreError::Thread)?;
             *looking = Some(alive);
         }
@@ -54,16 +55,16 @@ impl Watcher {
     }
 }
 
-fn look(path: &Path, commits: &watch::Sender<u64>, end: &Receiver<()>) -> Result<(), StoreError> {
-    let connection = connection::open_for_reading(path)?;
+fn look((connection, health): (&Connection, &Weak<Health>), commits: &watch::Sender<u64>, end: &Receiver<()>) {
     let version = || connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0));
-    let mut last = version()?;
+    let mut last = version().unwrap_or_default();
     while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        let next = version()?;
-        if next != last {
+        // A file that can't be read now may be read again; what ails it is the health's to say.
+        let next = version().unwrap_or(last);
+        let has_news = health.upgrade().is_some_and(|health| health.look());
+        if next != last || has_news {
             last = next;
             commits.send_modify(|count| *count += 1);
         }
     }
-    Ok(())
 }

@@ -1,28 +1,37 @@
 //! The one writer: a thread that takes jobs, runs as many as are waiting in one transaction, and answers after the commit.
 //!
-//! A job that fails is undone alone (a savepoint); a commit that fails fails all of its jobs. It must never answer
-//! "kept" before the commit.
+//! A job that fails is undone alone (a savepoint); a commit that fails, and a fault of the disk, fails all of its jobs. It
+//! must never answer "kept" before the commit, nor write to a file that is damaged or gone.
 
 use std::{
     path::PathBuf,
     sync::{
-        Mutex,
+        Arc, Mutex,
         mpsc::{self, Receiver, Sender, SyncSender},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::error::StoreError;
+use super::{
+    connection::{self, LOG_LIMIT},
+    error::{PATIENCE, StoreError},
+    health::{Health, Trouble},
+};
 
 /// The most jobs in one transaction: bounds how long the first of them waits for its answer.
 const BATCH: usize = 256;
+/// How long the writer waits for readers so that the log can begin anew: those of ours are done by then.
+const READERS_PATIENCE: Duration = Duration::from_millis(50);
 
 /// A handle to the writer's thread.
 pub(super) struct Writer {
     jobs: Option<Sender<Box<dyn Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Why there is none, if the store can only be read.
+    refusal: Option<PathBuf>,
 }
 
 /// The answer to a write, which comes after its commit.
@@ -43,16 +52,22 @@ impl Writer {
     /// Starts the thread; `committed` is called after each commit.
     pub(super) fn spawn(
         connection: Connection,
-        path: PathBuf,
+        (path, health): (PathBuf, Arc<Health>),
         committed: impl Fn() + Send + 'static,
     ) -> Result<Self, StoreError> {
         let (jobs, inbox) = mpsc::channel();
+        tracing::debug!(path = %path.display(), "store opened");
+        let mut desk = Desk { connection, path, health, log_limit: LOG_LIMIT };
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || run(connection, &inbox, &committed))
+            .spawn(move || desk.run(&inbox, &committed))
             .map_err(StoreError::Thread)?;
-        tracing::debug!(path = %path.display(), "store opened");
-        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)) })
+        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)), refusal: None })
+    }
+
+    /// One for a store that can only be read: it says so of every job.
+    pub(super) fn refusing(path: PathBuf) -> Self {
+        Self { jobs: None, thread: Mutex::new(None), refusal: Some(path) }
     }
 
     /// Hands a job to the writer. After a loss of power the newest of these may be missing, never a part of one.
@@ -80,7 +95,9 @@ impl Writer {
     {
         let (reply, answer) = mpsc::sync_channel(1);
         let job = Box::new(Pending { work: Some(work), done: None, reply, durable });
-        if let Some(jobs) = &self.jobs
+        if let Some(path) = &self.refusal {
+            job.answer(Err(Trouble::ReadOnly(path.clone())));
+        } else if let Some(jobs) = &self.jobs
             && jobs.send(job).is_err()
         {
             // The job went down with its reply, so that the receipt says `Closed`.
@@ -103,7 +120,7 @@ impl Drop for Writer {
 trait Job: Send {
     fn durable(&self) -> bool;
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
-    fn answer(self: Box<Self>, commit: Result<(), String>);
+    fn answer(self: Box<Self>, commit: Result<(), Trouble>);
 }
 
 struct Pending<T, F> {
@@ -125,16 +142,20 @@ where
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let Some(work) = self.work.take() else { return Ok(()) };
         connection.execute_batch("SAVEPOINT job")?;
-        self.done = Some(work(connection));
+        match work(connection) {
+            // SQLite may have undone the others with it; and they would fare no better.
+            Err(error) if connection.is_autocommit() || is_of_the_disk(&error) => return Err(error),
+            done => self.done = Some(done),
+        }
         let end = if matches!(self.done, Some(Ok(_))) { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
         Ok(connection.execute_batch(end)?)
     }
 
-    fn answer(self: Box<Self>, commit: Result<(), String>) {
+    fn answer(self: Box<Self>, commit: Result<(), Trouble>) {
         let answer = match (commit, self.done) {
             (Ok(()), Some(done)) => done,
             (Ok(()), None) => Err(StoreError::Closed),
-            (Err(reason), _) => Err(StoreError::Commit(reason)),
+            (Err(trouble), _) => Err(trouble.into()),
         };
         if let Err(mpsc::SendError(Err(unheard))) = self.reply.send(answer) {
             tracing::error!("nobody waited for this: {unheard}");
@@ -142,32 +163,79 @@ where
     }
 }
 
-fn run(mut connection: Connection, inbox: &Receiver<Box<dyn Job>>, committed: &dyn Fn()) {
-    while let Ok(first) = inbox.recv() {
-        let mut batch = vec![first];
-        batch.extend(inbox.try_iter().take(BATCH - 1));
-        let outcome = commit(&mut connection, &mut batch).map_err(|error| error.to_string());
-        if let Err(reason) = &outcome {
-            tracing::error!("the store's transaction failed: {reason}");
-        }
-        // First, so that whoever holds a receipt knows that those who follow the store have been woken.
-        committed();
-        for job in batch {
-            job.answer(outcome.clone());
-        }
-    }
-    // A reader that closes last could not do this.
-    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-        tracing::debug!("the log of the store stays for the next one to open it: {error}");
-    }
+/// Whether an error is none of the job's own.
+fn is_of_the_disk(error: &StoreError) -> bool {
+    let StoreError::Sql(error) = error else { return error.is_damage() };
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+    )
 }
 
-fn commit(connection: &mut Connection, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
-    let durable = batch.iter().any(|job| job.durable());
-    connection.pragma_update(None, "synchronous", if durable { "full" } else { "normal" })?;
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for job in batch {
-        job.run(&transaction)?;
+/// What the writer's thread works with.
+struct Desk {
+    connection: Connection,
+    path: PathBuf,
+    health: Arc<Health>,
+    /// A log larger than that is asked to begin anew.
+    log_limit: u64,
+}
+
+impl Desk {
+    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, committed: &dyn Fn()) {
+        while let Ok(first) = inbox.recv() {
+            let mut batch = vec![first];
+            batch.extend(inbox.try_iter().take(BATCH - 1));
+            let done = match self.health.begin() {
+                Ok(()) => self.commit(&mut batch),
+                Err(trouble) => Err(trouble.into()),
+            };
+            let outcome = self.health.end(done);
+            // First, so that whoever holds a receipt knows that those who follow the store have been woken.
+            committed();
+            for job in batch {
+                job.answer(outcome.clone());
+            }
+            self.keep_log_small();
+        }
+        // A reader that closes last could not do this. Nobody waits for another process's writer.
+        if let Err(error) = self.checkpoint() {
+            tracing::debug!("the log of the store stays for the next one to open it: {error}");
+        }
     }
-    Ok(transaction.commit()?)
+
+    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+        let durable = batch.iter().any(|job| job.durable());
+        self.connection.pragma_update(None, "synchronous", if durable { "full" } else { "normal" })?;
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for job in batch {
+            job.run(&transaction)?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// While there is always some reader the log never begins anew by itself.
+    fn keep_log_small(&mut self) {
+        let size = connection::log_size(&self.path);
+        if size <= self.log_limit {
+            return;
+        }
+        let outcome = self.checkpoint();
+        // As long as somebody reads the same for long, it isn't asked with each write.
+        let is_small = connection::log_size(&self.path) <= LOG_LIMIT;
+        self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
+        if !is_small {
+            tracing::warn!(
+                "the log of the store has grown to {size} bytes, since somebody keeps reading it: {outcome:?}"
+            );
+        }
+    }
+
+    /// Brings the log into the file and cuts it, if no reader needs it.
+    fn checkpoint(&self) -> rusqlite::Result<()> {
+        self.connection.busy_timeout(READERS_PATIENCE)?;
+        let outcome = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        self.connection.busy_timeout(PATIENCE)?;
+        outcome
+    }
 }

@@ -17,7 +17,7 @@ use tokio::{
 use super::{
     effect::Effect,
     look,
-    model::{Model, Setting, list::PageRequest},
+    model::{Model, Setting, Tone, list::PageRequest},
     theme::Theme,
     update::{Heard, Msg, update},
     view::view,
@@ -171,6 +171,9 @@ impl Dashboard {
             next_tick: clock.now().mono + SECOND,
             clock,
         };
+        if let Some(mended) = dashboard.store.mended() {
+            dashboard.model.tell(Tone::Bad, mended.to_string(), dashboard.clock.now().mono);
+        }
         dashboard.read_news();
         Ok(dashboard)
     }
@@ -229,6 +232,10 @@ impl Dashboard {
             _ => {}
         }
         self.dirty = true;
+        let trouble = self.store.trouble().map(|trouble| trouble.to_string());
+        if trouble != self.model.trouble {
+            update(&mut self.model, Msg::Trouble(trouble), self.clock.now());
+        }
         for effect in update(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
@@ -324,21 +331,26 @@ impl Dashboard {
     fn read_news(&mut self) {
         self.reading = true;
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
+        let store = self.store.clone();
         self.spawn(move || {
             let heard = || {
-                let news = follower.news()?;
-                follower.read(|reader| {
+                let heard = follower.read(|reader| {
                     Ok(Heard {
                         poller: reader.poller(&profile)?,
                         profile_alerts: reader.profile_alerts()?,
                         oldest_answer: reader.oldest_answer(&profile)?,
-                        news,
+                        ..Heard::default()
                     })
-                })
+                })?;
+                // The news last: read, they don't come again.
+                Ok::<_, StoreError>(Heard { news: follower.news()?, ..heard })
             };
             match heard() {
                 Ok(heard) => Msg::News(Box::new(heard)),
-                Err(error) => Msg::NotRead(error.to_string()),
+                Err(error) => {
+                    store.note(&error);
+                    Msg::NotRead(error.to_string())
+                }
             }
         });
     }

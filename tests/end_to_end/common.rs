@@ -127,14 +127,22 @@ pub fn event(line: &str) -> Value {
 pub struct Running {
     child: Child,
     out: Option<BufReader<ChildStdout>>,
-    err: ChildStderr,
+    err: BufReader<ChildStderr>,
 }
 
 impl Running {
     pub fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        Self { child, out: Some(BufReader::new(out)), err }
+        Self { child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
+    }
+
+    /// The next line that it prints on standard error; empty at its end.
+    #[allow(dead_code, reason = "for the tests of faults")]
+    pub fn complaint(&mut self) -> String {
+        let mut line = String::new();
+        self.err.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
     }
 
     /// The next line that it prints; empty at its end.

@@ -164,6 +164,8 @@ pub struct Model {
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
+    /// What stands in the way of keeping things in the store, if anything does.
+    pub trouble: Option<String>,
     /// A sentence for the person.
     pub notice: Option<Notice>,
     /// Columns and rows of the terminal.
@@ -190,6 +192,7 @@ impl Model {
             history: None,
             looked_at: None,
             poller: None,
+            trouble: None,
             notice: None,
             size,
             loaded: false,

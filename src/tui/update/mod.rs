@@ -46,6 +46,8 @@ pub enum Msg {
     News(Box<Heard>),
     /// The store could not be read; it will be tried again.
     NotRead(String),
+    /// What stands in the way of keeping things in the store has changed.
+    Trouble(Option<String>),
     /// A part of the list was read, or why it wasn't.
     Page(Box<(PageRequest, Result<Page, String>)>),
     /// What is tracked was counted, or why it wasn't.
@@ -94,20 +96,14 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::News(heard) => on_news(model, *heard),
         Msg::Page(read) => {
             let (request, page) = *read;
-            match page {
-                Ok(page) => model.take_page(&request, page),
-                Err(error) => {
-                    model.unread = true;
-                    model.tell(Tone::Bad, error, now.mono);
-                }
-            }
+            let unread = page.map(|page| model.take_page(&request, page)).err();
+            model.unread |= unread.is_some();
+            unread.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
             Vec::new()
         }
         Msg::Counted(counted) => {
-            match *counted {
-                Ok(overview) => model.take_overview(overview),
-                Err(error) => model.tell(Tone::Bad, error, now.mono),
-            }
+            let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+            uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
             Vec::new()
         }
         Msg::History(row, read) => {
@@ -120,6 +116,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Known(known) => add::on_known(model, &known),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
+        Msg::Trouble(trouble) => {
+            model.trouble = trouble;
+            Vec::new()
+        }
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()

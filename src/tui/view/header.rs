@@ -64,10 +64,16 @@ fn health(look: &Look<'_>) -> Span<'static> {
 
 /// The gravest thing that stands in the way of everything, and what to do.
 pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
-    let Some(alert) = look.model.profile_alerts.first() else { return Line::default() };
-    // What to do comes first: on a narrow screen the end is cut off.
-    let text =
-        format!(" {}: {} ({}) ", alert.rule.name().to_uppercase(), advice::profile_action(alert.rule), alert.message);
+    let text = match (&look.model.trouble, look.model.profile_alerts.first()) {
+        // What isn't kept can't be shown either.
+        (Some(trouble), _) => format!(" STORE: {trouble} "),
+        // What to do comes first: on a narrow screen the end is cut off.
+        (None, Some(alert)) => {
+            let rule = alert.rule;
+            format!(" {}: {} ({}) ", rule.name().to_uppercase(), advice::profile_action(rule), alert.message)
+        }
+        (None, None) => return Line::default(),
+    };
     Line::styled(width::cut(&text, usize::from(width), look.theme.ellipsis), look.theme.banner())
 }
 

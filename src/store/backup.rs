@@ -1,0 +1,270 @@
+//! Backups: a copy of the store at one moment by SQLite's own means, verified before it gets its name.
+//!
+//! A backup that has its name is whole and sound: it is never written to again. It must never hold up whoever writes to
+//! the store.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use rusqlite::{
+    Connection,
+    backup::{self, StepResult},
+};
+use tempfile::TempPath;
+
+use super::{connection, error::StoreError, migrate};
+use crate::private;
+
+/// How many of the daily ones are kept.
+const DAYS_KEPT: usize = 7;
+/// How many of those before a change of the schema.
+const SCHEMAS_KEPT: usize = 3;
+/// When the next one is due.
+const DAILY: TimeDelta = TimeDelta::hours(24);
+/// 4 MiB at a time: between two it can be called off.
+const PAGES: i32 = 1_024;
+/// How a copy is called until it is verified.
+const UNFINISHED: &str = ".hoptop-backup-";
+/// How moments stand in names: in UTC, and in the order of time.
+pub(super) const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
+/// A backup that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupReport {
+    /// How many transactions it holds.
+    pub transactions: u64,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+/// What happens to a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and no backup is made.
+    Keep,
+    /// The backup takes its place.
+    Replace,
+}
+
+/// A backup that lies beside a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The file.
+    pub path: PathBuf,
+    /// When it was made, by its name.
+    pub at: DateTime<Utc>,
+    /// The schema before whose change it was made; `None` of a daily one.
+    pub before: Option<i64>,
+}
+
+/// Copies the store that `source` has open to a file that is sound, or isn't there. `goes_on` is asked from time to time.
+pub(super) fn copy(
+    source: &Connection,
+    to: &Path,
+    existing: Existing,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<BackupReport, StoreError> {
+    let failed = |reason: String| StoreError::Backup { path: to.to_owned(), reason };
+    if existing == Existing::Keep && to.exists() {
+        return Err(failed("the file exists already; name another, or replace it with --force".into()));
+    }
+    let folder = folder_of(to);
+    let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder);
+    let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
+    let transactions = write(source, &unfinished, goes_on).map_err(|fault| match fault {
+        Fault::CalledOff => failed("it was called off".into()),
+        Fault::Copying(error) if super::error::is_damage(&error) => StoreError::from(error),
+        Fault::Copying(error) => failed(super::error::reason(&error)),
+        // The copy is as sound as what it was made of.
+        Fault::Unsound(reason) => StoreError::Broken(reason),
+    })?;
+    let bytes = put_in_place(unfinished, to, existing).map_err(|error| failed(error.to_string()))?;
+    Ok(BackupReport { transactions, bytes })
+}
+
+enum Fault {
+    CalledOff,
+    Copying(rusqlite::Error),
+    Unsound(String),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Copying(error)
+    }
+}
+
+/// Writes the copy and verifies it; returns how many transactions it holds.
+fn write(source: &Connection, to: &Path, goes_on: &dyn Fn() -> bool) -> Result<u64, Fault> {
+    let mut target = Connection::open(to)?;
+    // Whatever happens to it before it has its name, it is made anew.
+    target.pragma_update(None, "synchronous", "off")?;
+    // One moment: whoever writes meanwhile goes on, and the copy needn't begin anew each time.
+    let snapshot = source.unchecked_transaction()?;
+    snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    let copying = backup::Backup::new(&snapshot, &mut target)?;
+    while copying.step(PAGES)? != StepResult::Done {
+        if !goes_on() {
+            return Err(Fault::CalledOff);
+        }
+    }
+    drop(copying);
+    snapshot.finish()?;
+    // One file, without a log beside it.
+    target.pragma_update(None, "journal_mode", "delete")?;
+    if let Some(reason) = unsound(&target, Depth::Full)? {
+        return Err(Fault::Unsound(reason));
+    }
+    Ok(connection::count(&target)?)
+}
+
+/// How closely a store is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Every page.
+    Quick,
+    /// Every page, every index entry, every reference.
+    Full,
+}
+
+/// What is wrong with a store, by looking at all of it.
+pub(super) fn unsound(connection: &Connection, depth: Depth) -> rusqlite::Result<Option<String>> {
+    let check = if depth == Depth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
+    let verdict: String = match connection.query_row(check, [], |row| row.get(0)) {
+        Err(error) if super::error::is_damage(&error) => return Ok(Some(error.to_string())),
+        verdict => verdict?,
+    };
+    if verdict != "ok" {
+        // The check has headings; what it found stands below.
+        return Ok(Some(verdict.lines().last().unwrap_or_default().to_owned()));
+    }
+    let orphaned = if depth == Depth::Full { migrate::orphaned(connection)? } else { None };
+    Ok(orphaned.map(|table| format!("rows of `{table}` refer to something that isn't there")))
+}
+
+/// Gives a verified copy its name, once it is on the disk.
+fn put_in_place(unfinished: TempPath, to: &Path, existing: Existing) -> io::Result<u64> {
+    let file = File::open(&unfinished)?;
+    file.sync_all()?;
+    let bytes = file.metadata()?.len();
+    match existing {
+        Existing::Keep => unfinished.persist_noclobber(to).map_err(|error| error.error)?,
+        Existing::Replace => unfinished.persist(to).map_err(|error| error.error)?,
+    }
+    sync_folder(to)?;
+    Ok(bytes)
+}
+
+/// Makes sure that a file's name is on the disk.
+pub(super) fn sync_folder(of: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder_of(of))?.sync_all() } else { Ok(()) }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The backups beside a store, the newest first.
+pub(super) fn kept(store: &Path) -> Vec<Kept> {
+    let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
+    let mut kept: Vec<Kept> = entries.filter_map(|entry| parse(store, entry.path())).collect();
+    kept.sort_by_key(|kept| std::cmp::Reverse(kept.at));
+    kept
+}
+
+/// Makes the day's backup if it is due: of a store that holds something, by one process at a time. `None` if it isn't.
+pub(super) fn daily(
+    store: &Path,
+    at: DateTime<Utc>,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Option<BackupReport>, StoreError> {
+    if !is_due(store, at) {
+        return Ok(None);
+    }
+    let source = connection::open_for_reading(store)?;
+    if connection::count(&source)? == 0 {
+        return Ok(None);
+    }
+    let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
+    private::make_folder(&folder(store)).map_err(fault)?;
+    let lock = private::file_options().write(true).create(true).truncate(false).open(beside(store, ".lock"));
+    let lock = lock.map_err(fault)?;
+    // It may have been made between our look and the lock.
+    if lock.try_lock().is_err() || !is_due(store, at) {
+        return Ok(None);
+    }
+    sweep(store);
+    let report = copy(&source, &name(store, at, None), Existing::Replace, goes_on)?;
+    prune(store);
+    Ok(Some(report))
+}
+
+/// A backup of what is to be brought to a new schema.
+pub(super) fn before_migration(source: &Connection, store: &Path, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let from = migrate::version(source)?;
+    let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
+    private::make_folder(&folder(store)).map_err(|error| refused(error.to_string()))?;
+    match copy(source, &name(store, at, Some(from)), Existing::Replace, &|| true) {
+        Ok(_) => prune(store),
+        Err(StoreError::Backup { reason, .. }) => return Err(refused(reason)),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Backups from a clock that went ahead don't count: they would put the next one off for as long.
+fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
+    kept(store).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
+}
+
+/// Drops what is too many; and says so if it can't, since what is kept matters more.
+fn prune(store: &Path) {
+    let (daily, schemas): (Vec<Kept>, Vec<Kept>) = kept(store).into_iter().partition(|kept| kept.before.is_none());
+    for old in daily.iter().skip(DAYS_KEPT).chain(schemas.iter().skip(SCHEMAS_KEPT)) {
+        if let Err(error) = fs::remove_file(&old.path) {
+            tracing::warn!("the old backup {} stays: {error}", old.path.display());
+        }
+    }
+}
+
+/// Removes copies that a process left unfinished when it was killed. Whoever calls it holds the lock.
+fn sweep(store: &Path) {
+    for entry in fs::read_dir(folder(store)).into_iter().flatten().flatten() {
+        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        if unfinished && let Err(error) = fs::remove_file(entry.path()) {
+            tracing::warn!("{} stays: {error}", entry.path().display());
+        }
+    }
+}
+
+/// Where a store's backups lie.
+fn folder(store: &Path) -> PathBuf {
+    folder_of(store).join("backups")
+}
+
+fn beside(store: &Path, ending: &str) -> PathBuf {
+    let mut name = store.file_name().map_or_else(OsString::new, OsString::from);
+    name.push(ending);
+    folder(store).join(name)
+}
+
+fn name(store: &Path, at: DateTime<Utc>, before: Option<i64>) -> PathBuf {
+    let schema = before.map_or_else(String::new, |version| format!(".schema-{version}"));
+    beside(store, &format!(".{}{schema}.backup", at.format(STAMP)))
+}
+
+fn parse(store: &Path, path: PathBuf) -> Option<Kept> {
+    let prefix = format!("{}.", store.file_name()?.to_str()?);
+    let words = path.file_name()?.to_str()?.strip_prefix(&prefix)?.strip_suffix(".backup")?;
+    let (stamp, before) = match words.split_once(".schema-") {
+        Some((stamp, version)) => (stamp, Some(version.parse().ok()?)),
+        None => (words, None),
+    };
+    let at = NaiveDateTime::parse_from_str(stamp, STAMP).ok()?.and_utc();
+    Some(Kept { path, at, before })
+}

@@ -1,0 +1,224 @@
+//! Whether the store can keep what it is given, for whoever shows it: the writer and the watcher say, others ask.
+//!
+//! It must never touch the store's file but by asking for its metadata.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{
+    error::{self, StoreError},
+    presence::{Left, Presence},
+};
+
+/// For so many looks in a row, of 250 ms each, the writer is at the same batch before it counts as waiting.
+const LOOKS: u32 = 12;
+
+/// What stands in the way of keeping things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The file isn't where it was when it was opened.
+    Gone(PathBuf),
+    /// The file is damaged.
+    Broken(String),
+    /// The file can only be read.
+    ReadOnly(PathBuf),
+    /// The last write failed; the next one is tried all the same.
+    NotKept(String),
+    /// Another process holds the store's lock.
+    Waiting,
+}
+
+impl fmt::Display for Trouble {
+    /// One sentence for the person.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting => {
+                out.write_str("another process has locked the store; what is to be kept waits until it is done")
+            }
+            known => StoreError::from(known.clone()).fmt(out),
+        }
+    }
+}
+
+impl From<Trouble> for StoreError {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Gone(path) => Self::Gone { path },
+            Trouble::Broken(reason) => Self::Broken(reason),
+            Trouble::ReadOnly(path) => Self::ReadOnly { path },
+            Trouble::NotKept(reason) => Self::Commit(reason),
+            Trouble::Waiting => Self::Commit("another process has locked it".to_owned()),
+        }
+    }
+}
+
+impl Trouble {
+    fn of(error: &StoreError) -> Self {
+        match error {
+            StoreError::Broken(reason) => Self::Broken(reason.clone()),
+            StoreError::Gone { path } => Self::Gone(path.clone()),
+            StoreError::Sql(error) => Self::NotKept(error::reason(error)),
+            StoreError::Commit(reason) => Self::NotKept(reason.clone()),
+            other => Self::NotKept(other.to_string()),
+        }
+    }
+}
+
+/// What is known of a store that this process has open.
+#[derive(Debug)]
+pub(super) struct Health {
+    path: PathBuf,
+    file: Option<Identity>,
+    /// Says to whoever comes next how the store was left. Given up with the last handle.
+    presence: Option<Presence>,
+    state: Mutex<State>,
+    /// Counts the writer's batches: odd while it is at one.
+    turn: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    trouble: Option<Trouble>,
+    /// The writer's turn at the last look, and for how many looks it has been that.
+    seen: (u64, u32),
+}
+
+impl Health {
+    pub(super) fn new(path: &Path, presence: Option<Presence>) -> Self {
+        let file = identity(path).ok().flatten();
+        Self { path: path.to_owned(), file, presence, state: Mutex::default(), turn: AtomicU64::new(0) }
+    }
+
+    /// What stands in the way now.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = state.seen.1 >= LOOKS && state.seen.0 == self.turn.load(Ordering::Relaxed);
+        state.trouble.clone().or(waits.then_some(Trouble::Waiting))
+    }
+
+    /// The writer begins a batch. It may not, if the file is damaged or isn't the store any more.
+    pub(super) fn begin(&self) -> Result<(), Trouble> {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        if self.is_gone() {
+            self.note(&Trouble::Gone(self.path.clone()));
+        }
+        match self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone() {
+            Some(trouble @ (Trouble::Gone(_) | Trouble::Broken(_))) => Err(trouble),
+            _ => Ok(()),
+        }
+    }
+
+    /// The writer has ended a batch: what becomes of it.
+    pub(super) fn end(&self, outcome: Result<(), StoreError>) -> Result<(), Trouble> {
+        self.turn.fetch_add(1, Ordering::Relaxed);
+        // What was committed to a file that is gone is lost with it.
+        let outcome = outcome.and_then(|()| match self.is_gone() {
+            true => Err(StoreError::Gone { path: self.path.clone() }),
+            false => Ok(()),
+        });
+        let outcome = outcome.map_err(|error| Trouble::of(&error));
+        match &outcome {
+            Ok(()) => self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble = None,
+            Err(trouble) => self.note(trouble),
+        }
+        outcome
+    }
+
+    /// Somebody met a fault.
+    pub(super) fn note(&self, trouble: &Trouble) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // What can't be mended now stands, whatever else is met.
+        if matches!(state.trouble, Some(Trouble::Gone(_) | Trouble::Broken(_))) {
+            return;
+        }
+        tracing::error!("{trouble}");
+        state.trouble = Some(trouble.clone());
+        if let (Trouble::Broken(reason), Some(presence)) = (trouble, &self.presence)
+            && let Err(error) = presence.write(&Left::Suspect(reason.clone()))
+        {
+            tracing::error!("the next start may not know of it: {error}");
+        }
+    }
+
+    /// The watcher looks, every 250 ms: is the file there, does the writer get on? Returns whether there is news.
+    pub(super) fn look(&self) -> bool {
+        let before = self.trouble();
+        if self.is_gone() {
+            self.note(&Trouble::Gone(self.path.clone()));
+        }
+        let turn = self.turn.load(Ordering::Relaxed);
+        {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let same = state.seen.0 == turn && turn % 2 == 1;
+            state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
+        }
+        self.trouble() != before
+    }
+
+    /// Whether the path leads to another file than the one that was opened, or to none.
+    fn is_gone(&self) -> bool {
+        match identity(&self.path) {
+            Ok(file) => file != self.file,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// What tells a file from every other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    file: u64,
+}
+
+#[cfg(unix)]
+fn identity(path: &Path) -> io::Result<Option<Identity>> {
+    use std::os::unix::fs::MetadataExt;
+    path.metadata().map(|file| Some(Identity { device: file.dev(), file: file.ino() }))
+}
+
+/// Elsewhere a file that is open can't be removed.
+#[cfg(not(unix))]
+fn identity(_path: &Path) -> io::Result<Option<Identity>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_does_not_get_on_is_waiting() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let health = Health::new(file.path(), None);
+        health.begin().unwrap();
+        assert!((0..LOOKS).all(|_| !health.look()));
+        assert!(health.look() && health.trouble() == Some(Trouble::Waiting));
+        assert_eq!(health.end(Ok(())), Ok(()));
+        assert_eq!(health.trouble(), None);
+        // Between batches nobody waits, however long that is.
+        assert!((0..LOOKS * 2).all(|_| !health.look()));
+    }
+
+    #[test]
+    fn what_fails_once_is_forgotten_and_damage_is_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let health = Health::new(file.path(), None);
+        let full = Trouble::NotKept("no room".into());
+        health.begin().unwrap();
+        assert_eq!(health.end(Err(StoreError::Commit("no room".into()))), Err(full.clone()));
+        assert_eq!(health.trouble(), Some(full.clone()));
+        health.begin().unwrap();
+        health.end(Ok(())).unwrap();
+        assert_eq!(health.trouble(), None);
+        health.note(&Trouble::Broken("a torn page".into()));
+        health.note(&full);
+        assert!(health.begin().is_err() && health.trouble() == Some(Trouble::Broken("a torn page".into())));
+    }
+}

@@ -1,0 +1,187 @@
+//! Who has a store open, and how the last of them left it: a small file beside the store, locked by whoever is there.
+//!
+//! A kernel lock goes with its process, so the file says after a crash that nobody left in order. It is the only way to be
+//! sure that nobody else uses a store that is to be moved aside. It must never touch the store's own files.
+
+use std::{
+    ffi::OsString,
+    fs::{File, TryLockError},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::private;
+
+/// More than that is none of our words.
+const MOST_BYTES: u64 = 4_096;
+
+/// How the last one left the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// In order.
+    Clean,
+    /// Not at all: it was killed, or the machine went down.
+    Abruptly,
+    /// It found damage.
+    Suspect(String),
+    /// In the middle of mending, with the damaged file moved, or to be moved, to this name.
+    Mending(String),
+}
+
+impl Left {
+    fn words(&self) -> String {
+        match self {
+            Self::Clean => String::new(),
+            Self::Abruptly => "open".to_owned(),
+            Self::Suspect(reason) => format!("suspect {reason}"),
+            Self::Mending(name) => format!("mending {name}"),
+        }
+    }
+
+    fn parse(words: &str) -> Self {
+        match words.split_once(' ') {
+            Some(("suspect", reason)) => Self::Suspect(reason.to_owned()),
+            Some(("mending", name)) => Self::Mending(name.to_owned()),
+            _ if words.is_empty() => Self::Clean,
+            _ => Self::Abruptly,
+        }
+    }
+}
+
+/// Being there. Given up by dropping it, or by dying.
+#[derive(Debug)]
+pub(super) struct Presence {
+    file: File,
+    /// How it was left, if nobody else is there: nobody comes in before [`Presence::share`].
+    alone: Option<Left>,
+}
+
+impl Presence {
+    /// Comes in if there is a store that hoptop has opened before; waits for whoever mends it. `None` if nobody was ever
+    /// here.
+    pub(super) fn enter(store: &Path) -> io::Result<Option<Self>> {
+        match private::file_options().read(true).write(true).open(place(store)) {
+            Ok(file) => Self::lock(file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Comes in to a store that is new.
+    pub(super) fn create(store: &Path) -> io::Result<Self> {
+        Self::lock(private::file_options().read(true).write(true).create(true).truncate(false).open(place(store))?)
+    }
+
+    fn lock(mut file: File) -> io::Result<Self> {
+        match file.try_lock() {
+            Ok(()) => {
+                let mut words = Vec::new();
+                (&mut file).take(MOST_BYTES).read_to_end(&mut words)?;
+                let alone = Some(Left::parse(&String::from_utf8_lossy(&words)));
+                Ok(Self { file, alone })
+            }
+            Err(TryLockError::WouldBlock) => {
+                file.lock_shared()?;
+                Ok(Self { file, alone: None })
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// How the last one left, if nobody else is there.
+    pub(super) fn alone(&self) -> Option<&Left> {
+        self.alone.as_ref()
+    }
+
+    /// Lets others in. From here on whoever dies leaves abruptly.
+    pub(super) fn share(&mut self) -> io::Result<()> {
+        if self.alone.take().is_some() {
+            self.write(&Left::Abruptly)?;
+            self.file.lock_shared()?;
+        } else if self.read()? == Left::Clean {
+            // The last one left in order while we came in.
+            self.write(&Left::Abruptly)?;
+        }
+        Ok(())
+    }
+
+    /// Leaves word for whoever comes next.
+    pub(super) fn write(&self, left: &Left) -> io::Result<()> {
+        let mut file = &self.file;
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(left.words().as_bytes())?;
+        match left {
+            // The move that it announces must not reach the disk before it.
+            Left::Mending(_) | Left::Suspect(_) => file.sync_all(),
+            Left::Clean | Left::Abruptly => Ok(()),
+        }
+    }
+
+    fn read(&self) -> io::Result<Left> {
+        let (mut file, mut words) = (&self.file, Vec::new());
+        file.seek(SeekFrom::Start(0))?;
+        file.take(MOST_BYTES).read_to_end(&mut words)?;
+        Ok(Left::parse(&String::from_utf8_lossy(&words)))
+    }
+}
+
+impl Drop for Presence {
+    /// The last one to go says that all is in order, unless somebody found it otherwise.
+    fn drop(&mut self) {
+        let is_last = self.alone.is_none() && self.file.try_lock().is_ok();
+        if is_last
+            && self.read().is_ok_and(|left| left == Left::Abruptly)
+            && let Err(error) = self.write(&Left::Clean)
+        {
+            tracing::debug!("the store will be checked when it is opened next: {error}");
+        }
+    }
+}
+
+/// The file that says who is there.
+fn place(store: &Path) -> PathBuf {
+    let mut name = OsString::from(store);
+    name.push(".presence");
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(store: &Path) -> Presence {
+        Presence::enter(store).unwrap().unwrap()
+    }
+
+    #[test]
+    fn who_comes_next_knows_how_it_was_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("hoptop.db");
+        assert!(Presence::enter(&store).unwrap().is_none());
+        let mut first = Presence::create(&store).unwrap();
+        assert_eq!(first.alone(), Some(&Left::Clean));
+        first.share().unwrap();
+        let second = enter(&store);
+        assert_eq!(second.alone(), None);
+        // What a process that is killed leaves behind.
+        let abandoned = std::fs::read(place(&store)).unwrap();
+        drop((first, second));
+        assert_eq!(enter(&store).alone(), Some(&Left::Clean));
+        std::fs::write(place(&store), abandoned).unwrap();
+        assert_eq!(enter(&store).alone(), Some(&Left::Abruptly));
+    }
+
+    #[test]
+    fn damage_that_was_found_is_not_forgotten_by_leaving() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("hoptop.db");
+        for left in [Left::Suspect("a torn page".into()), Left::Mending("hoptop.db.damaged-1".into())] {
+            let mut presence = Presence::create(&store).unwrap();
+            presence.share().unwrap();
+            presence.write(&left).unwrap();
+            drop(presence);
+            assert_eq!(enter(&store).alone(), Some(&left));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Mending a damaged store: it is moved aside whole, and a sound one is built from the newest backup and what can still be
+//! read.
+//!
+//! Nothing of the damaged store is ever deleted or changed. It is only called by who is alone with the store, and killed at
+//! any step it goes on where it was.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::{
+    backup::{self, Depth, STAMP},
+    connection,
+    error::StoreError,
+    migrate,
+    presence::{Left, Presence},
+    salvage::{self, Salvaged},
+};
+use crate::private;
+
+/// What SQLite keeps beside a store.
+const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+
+/// What became of a damaged store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// The store.
+    pub path: PathBuf,
+    /// What was wrong with it.
+    pub reason: String,
+    /// Where the damaged file is now, with its companions.
+    pub aside: PathBuf,
+    /// When the backup was made that was restored, if there was one.
+    pub backup: Option<DateTime<Utc>>,
+    /// How many rows could still be read of the damaged file.
+    pub rows: u64,
+    /// Whether some of it couldn't be read.
+    pub has_holes: bool,
+    /// How many transactions the store holds now.
+    pub transactions: u64,
+}
+
+impl fmt::Display for Mended {
+    /// One sentence for the person.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, reason, aside, transactions, .. } = self;
+        write!(out, "the store {} was damaged ({reason}) and has been mended: ", path.display())?;
+        let backup = self.backup.map(|at| format!("the backup of {}", at.format("%Y-%m-%d %H:%M UTC")));
+        let salvaged = (self.rows > 0).then_some("what could still be read");
+        match (backup, salvaged) {
+            (Some(backup), Some(salvaged)) => write!(out, "{transactions} transactions from {backup} and {salvaged}"),
+            (Some(backup), None) => write!(out, "{transactions} transactions from {backup}; what came later is lost"),
+            (None, Some(salvaged)) => write!(out, "{transactions} transactions from {salvaged}"),
+            (None, None) => write!(out, "it is empty, for nothing could be read and there was no backup"),
+        }?;
+        write!(out, "; the damaged file is kept as {}", aside.display())
+    }
+}
+
+/// What is wrong with a store that only its files' sizes and how it was left tell. SQLite would take an empty file for a new
+/// store, and drop the log beside it.
+pub(super) fn in_sight(path: &Path, left: &Left) -> Option<String> {
+    let size = path.metadata().ok().map(|file| file.len());
+    match (left, size) {
+        (Left::Mending(_), _) => Some("it was being mended when hoptop was stopped".into()),
+        (_, Some(0)) => Some("its file is empty".into()),
+        (_, None) if connection::log_size(path) > 0 => Some("its file is gone and its log is not".into()),
+        _ => None,
+    }
+}
+
+/// Moves a damaged store aside and builds a sound one in its place.
+pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<Utc>) -> Result<Mended, StoreError> {
+    let aside = match presence.alone() {
+        Some(Left::Mending(name)) => path.with_file_name(name),
+        _ => unused(path, at),
+    };
+    let failed = |what: &str, error: &dyn fmt::Display| StoreError::Damaged {
+        path: path.to_owned(),
+        reason: format!("{reason}; {what}: {error}"),
+    };
+    let name = aside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let announced = presence.write(&Left::Mending(name));
+    announced.and_then(|()| move_aside(path, &aside)).map_err(|error| failed("it can't be moved aside", &error))?;
+    let later = format!("it was moved to {} and can't be rebuilt; the next start tries again", aside.display());
+    let mut mended = build(path, &aside).map_err(|error| failed(&later, &error))?;
+    presence.write(&Left::Abruptly).map_err(|error| failed(&later, &error))?;
+    mended.reason = reason.to_owned();
+    tracing::error!("{mended}");
+    Ok(mended)
+}
+
+/// A name that is nobody's yet.
+fn unused(path: &Path, at: DateTime<Utc>) -> PathBuf {
+    let first = connection::companion(path, &format!(".damaged-{}", at.format(STAMP)));
+    let mut numbered = (2_u32..).map(|number| connection::companion(&first, &format!("-{number}")));
+    match first.exists() {
+        false => first,
+        true => numbered.find(|name| !name.exists()).unwrap_or(first),
+    }
+}
+
+/// Renames the file and its companions; what was renamed by an earlier try stays.
+fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
+    let is_rebuilt = path.exists() && aside.exists();
+    if is_rebuilt {
+        return Ok(());
+    }
+    let pairs = [""].into_iter().chain(COMPANIONS);
+    for (from, to) in pairs.map(|ending| (connection::companion(path, ending), connection::companion(aside, ending))) {
+        if from.exists() && !to.exists() {
+            fs::rename(from, to)?;
+        }
+    }
+    backup::sync_folder(path)
+}
+
+/// Builds the store under another name, and gives it its own once it is whole and on the disk.
+fn build(path: &Path, aside: &Path) -> Result<Mended, StoreError> {
+    let unfinished = connection::companion(path, ".mending");
+    let source = salvage::open(aside).ok();
+    let damaged_version = source.as_ref().and_then(|source| migrate::version(source).ok());
+    let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
+    let (backup, mut target) = base(path, &unfinished)?;
+    // What is read from the damaged store must find the columns that it has there.
+    migrate::migrate(&mut target, version)?;
+    let salvaged = match &source {
+        Some(source) => take_over(source, &mut target)?,
+        None => Salvaged { rows: 0, has_holes: true },
+    };
+    migrate::migrate(&mut target, migrate::LATEST)?;
+    let transactions = connection::count(&target)?;
+    target.close().map_err(|(_, error)| error)?;
+    let create = |source| StoreError::Create { path: path.to_owned(), source };
+    File::open(&unfinished).and_then(|file| file.sync_all()).map_err(create)?;
+    fs::rename(&unfinished, path).and_then(|()| backup::sync_folder(path)).map_err(create)?;
+    let Salvaged { rows, has_holes } = salvaged;
+    let (path, aside) = (path.to_owned(), aside.to_owned());
+    Ok(Mended { path, reason: String::new(), aside, backup, rows, has_holes, transactions })
+}
+
+/// The newest backup that is sound, copied; a new store if there is none.
+fn base(path: &Path, unfinished: &Path) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
+    for kept in backup::kept(path) {
+        match restore(&kept.path, unfinished) {
+            Ok(target) => return Ok((Some(kept.at), target)),
+            Err(error) => tracing::error!("the backup {} can't be restored: {error}", kept.path.display()),
+        }
+    }
+    empty(unfinished)?;
+    let target = Connection::open(unfinished)?;
+    connection::claim(&target, unfinished)?;
+    Ok((None, target))
+}
+
+fn restore(kept: &Path, unfinished: &Path) -> Result<Connection, StoreError> {
+    let create = |source| StoreError::Create { path: unfinished.to_owned(), source };
+    let mut copy = empty(unfinished)?;
+    File::open(kept).and_then(|mut kept| io::copy(&mut kept, &mut copy)).map_err(create)?;
+    drop(copy);
+    let target = Connection::open(unfinished)?;
+    connection::claim(&target, unfinished)?;
+    match backup::unsound(&target, Depth::Full)? {
+        None => Ok(target),
+        Some(reason) => Err(StoreError::Damaged { path: kept.to_owned(), reason }),
+    }
+}
+
+/// An empty file of that name, whatever an earlier try left there.
+fn empty(unfinished: &Path) -> Result<File, StoreError> {
+    let create = |source| StoreError::Create { path: unfinished.to_owned(), source };
+    let journal = connection::companion(unfinished, "-journal");
+    if journal.exists() {
+        fs::remove_file(journal).map_err(create)?;
+    }
+    private::file_options().write(true).create(true).truncate(true).open(unfinished).map_err(create)
+}
+
+/// Salvages in one transaction: what it leaves is sound, or it leaves nothing.
+fn take_over(source: &Connection, target: &mut Connection) -> Result<Salvaged, StoreError> {
+    target.pragma_update(None, "foreign_keys", false)?;
+    let transaction = target.transaction()?;
+    let salvaged = salvage::salvage(source, &transaction)?;
+    match backup::unsound(&transaction, Depth::Full)? {
+        None => {
+            transaction.commit()?;
+            Ok(salvaged)
+        }
+        Some(reason) => {
+            tracing::error!("what could still be read of the damaged store doesn't fit together: {reason}");
+            Ok(Salvaged { rows: 0, has_holes: true })
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Copies of a store: whole and sound, or not there.
+
+use std::fs;
+
+use super::*;
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
+    let (folder, store) = open();
+    store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap();
+    let to = folder.path().join("copy.db");
+    let report = store.backup(&to, Existing::Keep).unwrap();
+    assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
+    let again = store.backup(&to, Existing::Keep).unwrap_err();
+    assert!(again.to_string().contains("exists already"), "{again}");
+    store.import("default", vec![fixtures::new(3)], at(1)).wait().unwrap();
+    assert_eq!(store.backup(&to, Existing::Replace).unwrap().transactions, 3);
+    assert_eq!(names(folder.path()), ["copy.db", "deep"]);
+    let copy = Connection::open(&to).unwrap();
+    let mode: String = copy.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(mode, "delete");
+    drop(copy);
+    // It is a store like any other.
+    assert_eq!(Store::open(&to).unwrap().reader().unwrap().load().unwrap().0.len(), 3);
+    let nowhere = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep).unwrap_err();
+    assert!(nowhere.to_string().contains("was not made"), "{nowhere}");
+}
+
+#[test]
+fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
+    let (folder, store) = open();
+    store.import("default", (1..=2_000).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    let source = connection::open_for_reading(store.path()).unwrap();
+    let to = folder.path().join("copy.db");
+    let number = std::cell::Cell::new(10_000);
+    let writes = || {
+        number.set(number.get() + 1);
+        store.import("default", vec![fixtures::new(number.get())], at(1)).wait().is_ok()
+    };
+    let report = backup::copy(&source, &to, Existing::Keep, &writes).unwrap();
+    assert_eq!(report.transactions, 2_000);
+    let called_off = backup::copy(&source, &folder.path().join("other.db"), Existing::Keep, &|| false);
+    assert!(called_off.is_err() || number.get() == 10_000);
+}
+
+#[test]
+fn one_a_day_and_the_last_seven_are_kept() {
+    let (folder, store) = open();
+    let day = |day: i64| at(day * 86_400);
+    assert_eq!(store.daily_backup(day(0), &|| true).unwrap(), None);
+    import_one(&store);
+    for number in 0..10 {
+        assert!(store.daily_backup(day(number), &|| true).unwrap().is_some());
+        assert_eq!(store.daily_backup(day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
+    }
+    let kept: Vec<_> = store.backups().into_iter().map(|kept| kept.at).collect();
+    assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
+    let backups = folder.path().join("deep/backups");
+    assert!(names(&backups).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()), "{:?}", names(&backups));
+    // What a killed process left, and what isn't ours.
+    fs::write(backups.join(".hoptop-backup-killed"), "half").unwrap();
+    fs::write(backups.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
+    // A clock that was a year ahead puts nothing off.
+    assert!(store.daily_backup(day(365), &|| true).unwrap().is_some());
+    assert!(store.daily_backup(day(11), &|| true).unwrap().is_some());
+    let names = names(&backups);
+    assert!(!names.iter().any(|name| name.contains("killed")), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("other.db")), "{names:?}");
+}
+
+#[test]
+fn one_process_makes_the_backup() {
+    let (folder, store) = open();
+    import_one(&store);
+    let backups = folder.path().join("deep/backups");
+    fs::create_dir(&backups).unwrap();
+    let other = fs::File::create(backups.join("hoptop.db.lock")).unwrap();
+    other.lock().unwrap();
+    assert_eq!(store.daily_backup(at(0), &|| true).unwrap(), None);
+    drop(other);
+    assert!(store.daily_backup(at(0), &|| true).unwrap().is_some());
+}
+
+/// A store of the first schema with one transaction.
+fn old(path: &Path) {
+    let mut db = Connection::open(path).unwrap();
+    connection::claim(&db, path).unwrap();
+    migrate::migrate(&mut db, 1).unwrap();
+    db.execute_batch(
+        "INSERT INTO transactions (profile, transaction_key, transaction_id, from_chain, to_chain, quote_id, first_seen_at)
+         VALUES ('default', '0xab', '0xab', '10', '8453', 'q', 0)",
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_backup_comes_before_each_change_of_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hoptop.db");
+    old(&path);
+    let store = Store::open_lasting(&path, at(0)).unwrap();
+    assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
+    let kept = store.backups();
+    assert_eq!((kept.len(), kept[0].before), (1, Some(1)));
+    assert_eq!(migrate::version(&Connection::open(&kept[0].path).unwrap()).unwrap(), 1);
+}
+
+#[test]
+fn without_room_for_the_backup_the_schema_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hoptop.db");
+    old(&path);
+    fs::write(folder.path().join("backups"), "a file where the folder should be").unwrap();
+    let refused = Store::open_lasting(&path, at(0)).err().unwrap();
+    assert!(refused.to_string().contains("was left at schema 1, since no backup could be made"), "{refused}");
+    assert_eq!(migrate::version(&Connection::open(&path).unwrap()).unwrap(), 1);
+}

@@ -1,0 +1,154 @@
+//! A disk without room, a lock that another holds, a file that goes away, a reader that stays: nothing is kept that isn't
+//! there, nobody is told `database is locked`.
+
+use std::fs;
+
+use super::*;
+
+/// Lets the writer's file grow by so many pages from now on; without a number as far as it likes.
+fn room(store: &Store, pages: Option<i64>) {
+    let limited = store.writer.submit(move |db| {
+        let used: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
+        let most = pages.map_or(1 << 30, |pages| used + pages);
+        db.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))?;
+        Ok(())
+    });
+    limited.wait().unwrap();
+}
+
+fn long(number: i64) -> NewTransaction {
+    let mut new = fixtures::new(number);
+    new.notes = vec!["n".repeat(512)];
+    new
+}
+
+#[test]
+fn without_room_nothing_is_acknowledged_and_with_room_it_goes_on() {
+    let (_folder, store) = open();
+    import_one(&store);
+    room(&store, Some(2));
+    let refused = store.import("default", (2..=200).map(long).collect(), at(1)).wait().unwrap_err();
+    assert!(refused.to_string().contains("there is no room left on the disk"), "{refused}");
+    assert!(matches!(store.trouble(), Some(Trouble::NotKept(_))));
+    assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
+    room(&store, None);
+    assert_eq!(store.trouble(), None);
+    assert_eq!(store.import("default", (2..=200).map(long).collect(), at(2)).wait().unwrap().added.count, 199);
+}
+
+#[test]
+fn a_lock_that_is_kept_is_said_in_words() {
+    let (_folder, store) = open();
+    import_one(&store);
+    store.writer.submit(|db| Ok(db.busy_timeout(Duration::ZERO)?)).wait().unwrap();
+    let other = Connection::open(store.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap_err().to_string();
+    assert!(
+        refused.contains("another process has kept the store locked") && !refused.contains("database is"),
+        "{refused}"
+    );
+    // Reading goes on, and so does opening.
+    assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
+    drop(Store::open(store.path()).unwrap());
+    other.execute_batch("ROLLBACK").unwrap();
+    store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap();
+    assert_eq!(store.trouble(), None);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_goes_away_is_noticed_and_not_written_to() {
+    let (folder, store) = open();
+    import_one(&store);
+    let mut commits = store.subscribe().unwrap();
+    let elsewhere = folder.path().join("elsewhere.db");
+    fs::rename(store.path(), &elsewhere).unwrap();
+    commits.changed().await.unwrap();
+    assert!(matches!(store.trouble(), Some(Trouble::Gone(_))));
+    let late = store.import("default", vec![fixtures::new(2)], at(1));
+    let refused = tokio::task::spawn_blocking(|| late.wait()).await.unwrap().unwrap_err();
+    assert!(refused.to_string().contains("was removed or replaced while it was open"), "{refused}");
+    // Another file in its place isn't it.
+    fs::copy(&elsewhere, store.path()).unwrap();
+    let late = store.import("default", vec![fixtures::new(2)], at(1));
+    assert!(tokio::task::spawn_blocking(|| late.wait()).await.unwrap().is_err());
+}
+
+#[test]
+fn the_log_stays_bounded_once_a_long_reader_has_gone() {
+    let (_folder, store) = open();
+    let write = |from: i64| store.import("default", (from..from + 100).map(long).collect(), at(1)).wait().unwrap();
+    write(1);
+    let reader = Connection::open(store.path()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM transactions").unwrap();
+    let mut next = 101;
+    while connection::log_size(store.path()) <= 2 * connection::LOG_LIMIT {
+        write(next);
+        next += 100;
+    }
+    reader.execute_batch("COMMIT").unwrap();
+    while connection::log_size(store.path()) > connection::LOG_LIMIT && next < 20_000 {
+        write(next);
+        next += 100;
+    }
+    // The last job's answer may come before the log is cut.
+    store.flush().wait().unwrap();
+    assert!(connection::log_size(store.path()) <= connection::LOG_LIMIT, "{}", connection::log_size(store.path()));
+}
+
+#[test]
+fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hoptop.db");
+    drop(Store::open(&path).unwrap());
+    let newer = Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    let contents = || {
+        let files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let relevant = files.filter(|path| !path.to_string_lossy().ends_with("-shm"));
+        let mut contents: Vec<_> = relevant.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+        contents.sort();
+        contents
+    };
+    let refused = || matches!(Store::open_lasting(&path, at(0)), Err(StoreError::Newer { found: 99, .. }));
+    // What a newer hoptop left when it was killed: its log is beside its file.
+    let killed = tempfile::tempdir().unwrap();
+    let log = connection::companion(&path, "-wal");
+    fs::copy(&path, killed.path().join("db")).unwrap();
+    fs::copy(&log, killed.path().join("wal")).unwrap();
+    drop(newer);
+    let before = contents();
+    assert!(refused());
+    assert_eq!(contents(), before);
+    fs::copy(killed.path().join("db"), &path).unwrap();
+    fs::copy(killed.path().join("wal"), &log).unwrap();
+    let before = contents();
+    assert_eq!(before.len(), 3);
+    assert!(refused());
+    assert_eq!(contents(), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_can_not_be_written_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let (folder, store) = open();
+    import_one(&store);
+    let path = store.path().to_owned();
+    drop(store);
+    let deep = folder.path().join("deep");
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for (file, folder) in [(0o400, 0o700), (0o400, 0o500)] {
+        set(&path, file);
+        set(&deep, folder);
+        // Nothing is write protected from the superuser.
+        if fs::File::options().write(true).open(&path).is_err() {
+            let store = Store::open_lasting(&path, at(1)).unwrap();
+            assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
+            let refused = store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+            assert!(refused.to_string().contains("can only be read"), "{refused}");
+        }
+        set(&deep, 0o700);
+    }
+}

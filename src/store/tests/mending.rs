@@ -1,0 +1,220 @@
+//! Stores that are damaged in every way we know, and what the next start makes of them.
+
+use std::{
+    fs::{self, File},
+    io::{Seek, SeekFrom, Write},
+};
+
+use super::*;
+
+const PAGE: u64 = 4_096;
+
+/// A store with so many transactions, each with a label and an answer; closed.
+fn filled(count: i64) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hoptop.db");
+    fill(&Store::open_lasting(&path, at(0)).unwrap(), 1..=count);
+    (folder, path)
+}
+
+fn fill(store: &Store, numbers: std::ops::RangeInclusive<i64>) {
+    let new = |number| {
+        let mut new = fixtures::new(number);
+        new.labels = vec!["vip".into()];
+        new
+    };
+    let report = store.import("default", numbers.map(new).collect(), at(0)).wait().unwrap();
+    for row in report.added.first {
+        observe(store, row, fixtures::says(RouterStatus::Ongoing), 5);
+    }
+}
+
+fn overwrite(path: &Path, offset: u64, bytes: &[u8]) {
+    let mut file = File::options().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(offset)).unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+/// The pages of a table that hold its rows.
+fn leaves(path: &Path, table: &str) -> Vec<u64> {
+    let db = Connection::open(path).unwrap();
+    let mut statement =
+        db.prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path").unwrap();
+    statement.query_map([table], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+fn count(store: &Store) -> usize {
+    store.reader().unwrap().load().unwrap().0.len()
+}
+
+fn open_mended(path: &Path) -> (Store, Mended) {
+    let store = Store::open_lasting(path, at(86_400)).unwrap();
+    let mended = store.mended().expect("it was mended").clone();
+    assert!(mended.aside.exists(), "{mended}");
+    let db = Connection::open(path).unwrap();
+    assert_eq!(backup::unsound(&db, Depth::Full).unwrap(), None);
+    // And it works.
+    store.import("other", vec![fixtures::new(1)], at(86_400)).wait().unwrap();
+    (store, mended)
+}
+
+#[test]
+fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
+    let (folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    fill(&store, 21..=25);
+    drop(store);
+    overwrite(&path, 0, &[0xa5; 512]);
+    let damaged = fs::read(&path).unwrap();
+    let (store, mended) = open_mended(&path);
+    assert_eq!((mended.backup, mended.transactions, mended.rows), (Some(at(60)), 20, 0));
+    assert_eq!(count(&store), 21);
+    assert_eq!(fs::read(&mended.aside).unwrap(), damaged);
+    assert_eq!(mended.aside, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
+    let sentence = mended.to_string();
+    assert!(
+        sentence.contains("20 transactions from the backup of 1970-01-01 00:01 UTC; what came later is lost"),
+        "{sentence}"
+    );
+    drop(store);
+    assert!(Store::open_lasting(&path, at(90_000)).unwrap().mended().is_none());
+}
+
+#[test]
+fn what_came_after_the_backup_is_read_from_the_damaged_file() {
+    let (_folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    fill(&store, 21..=600);
+    drop(store);
+    let leaves = leaves(&path, "transactions");
+    let torn = leaves[leaves.len() / 2];
+    overwrite(&path, (torn - 1) * PAGE, &[0; PAGE as usize]);
+    // Nobody knows yet: whoever meets it says so, and from then on nothing is written.
+    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let met = store.reader().unwrap().load().unwrap_err();
+    assert!(met.is_damage(), "{met}");
+    store.note(&met);
+    let refused = store.import("default", vec![fixtures::new(9_999)], at(120)).wait().unwrap_err();
+    assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
+    drop(store);
+    let (store, mended) = open_mended(&path);
+    assert!(mended.backup.is_some() && mended.has_holes, "{mended:?}");
+    let found = count(&store) - 1;
+    assert!((560..600).contains(&found), "{found} of 600 are back");
+    let (transactions, ..) = store.reader().unwrap().load().unwrap();
+    let labelled =
+        |number: i64| transactions.iter().any(|tx| tx.told == fixtures::told(number) && tx.labels == ["vip"]);
+    assert!([1, 20, 21, 599, 600].into_iter().all(labelled));
+    assert!(mended.to_string().contains("and what could still be read"), "{mended}");
+}
+
+#[test]
+fn without_a_backup_what_can_be_read_is_all_there_is() {
+    let (_folder, path) = filled(300);
+    for (table, index) in [("transactions", 1), ("observations", 0), ("labels", 0)] {
+        overwrite(&path, (leaves(&path, table)[index] - 1) * PAGE, &[0xff; 64]);
+    }
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    store.note(&store.reader().unwrap().load().unwrap_err());
+    drop(store);
+    let (store, mended) = open_mended(&path);
+    let found = count(&store) - 1;
+    assert!(mended.backup.is_none() && (200..300).contains(&found), "{found}: {mended}");
+    assert_eq!(found as u64, mended.transactions);
+}
+
+#[test]
+fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
+    let (_folder, path) = filled(300);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let presence = connection::companion(&path, ".presence");
+    let words = fs::read(&presence).unwrap();
+    drop(store);
+    fs::write(&presence, words).unwrap();
+    let torn = leaves(&path, "notes").into_iter().chain(leaves(&path, "changes")).last().unwrap();
+    overwrite(&path, (torn - 1) * PAGE, &[0xff; 64]);
+    let (store, mended) = open_mended(&path);
+    assert_eq!((count(&store), mended.transactions), (301, 300));
+}
+
+#[test]
+fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
+    let (_folder, path) = filled(3);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    drop(store);
+    fs::write(&path, "").unwrap();
+    let (store, mended) = open_mended(&path);
+    assert_eq!((mended.transactions, mended.reason.as_str()), (3, "its file is empty"));
+    drop(store);
+    let log = connection::companion(&path, "-wal");
+    fs::rename(&path, path.with_extension("elsewhere")).unwrap();
+    fs::write(&log, "committed, but not yet in the file").unwrap();
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let aside = connection::companion(&store.mended().unwrap().aside, "-wal");
+    assert_eq!((count(&store), fs::read_to_string(aside).unwrap().len()), (3, 34));
+}
+
+#[test]
+fn a_store_that_was_left_abruptly_without_its_log_is_looked_at() {
+    let (_folder, path) = filled(300);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let presence = connection::companion(&path, ".presence");
+    let words = fs::read(&presence).unwrap();
+    drop(store);
+    fs::write(presence, words).unwrap();
+    // What was moved into the file in part before the log was lost.
+    let page = leaves(&path, "observations")[1];
+    overwrite(&path, (page - 1) * PAGE, &[0; PAGE as usize]);
+    assert_eq!(open_mended(&path).1.transactions, 300);
+}
+
+#[test]
+fn nothing_is_moved_while_somebody_else_has_it_open() {
+    let (folder, path) = filled(3);
+    let other = Store::open_lasting(&path, at(5)).unwrap();
+    other.note(&StoreError::Broken("a torn page".into()));
+    overwrite(&path, 0, &[0xa5; 512]);
+    let refused = Store::open_lasting(&path, at(6)).err().unwrap();
+    assert!(refused.to_string().contains("end every hoptop that has it open"), "{refused}");
+    assert!(
+        fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().contains("damaged"))
+    );
+    drop(other);
+    open_mended(&path);
+}
+
+#[test]
+fn killed_while_mending_the_next_start_goes_on() {
+    let (folder, path) = filled(30);
+    // Killed between the renames, and in the middle of building.
+    let aside = folder.path().join("hoptop.db.damaged-1");
+    overwrite(&path, 0, &[0xa5; 16]);
+    fs::write(connection::companion(&path, "-wal"), "a log").unwrap();
+    fs::rename(&path, &aside).unwrap();
+    fs::write(connection::companion(&path, ".mending"), "half of it").unwrap();
+    fs::write(connection::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
+    let (store, mended) = open_mended(&path);
+    assert_eq!(mended.aside, aside);
+    assert_eq!(fs::read_to_string(connection::companion(&aside, "-wal")).unwrap(), "a log");
+    drop(store);
+    // Killed when the rebuilt one had its name already: it isn't taken for the damaged one.
+    let before = fs::read(&aside).unwrap();
+    fs::write(connection::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
+    open_mended(&path);
+    assert_eq!(fs::read(&aside).unwrap(), before);
+}
+
+#[test]
+fn what_was_never_a_store_of_ours_stays_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let letter = folder.path().join("letter.txt");
+    let text = "not a database at all, but long enough to have a header of a hundred bytes or more; ".repeat(8);
+    fs::write(&letter, &text).unwrap();
+    let refused = Store::open_lasting(&letter, at(0)).err().unwrap();
+    assert!(matches!(refused, StoreError::Open { .. }), "{refused}");
+    assert_eq!(fs::read_to_string(&letter).unwrap(), text);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
