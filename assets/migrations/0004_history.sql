@@ -43,6 +43,8 @@ CREATE TABLE transactions_anew (
     -- What the hash is compared by: EVM hashes in lower case with 0x, others as they are.
     transaction_key     TEXT GENERATED ALWAYS AS (
         CASE
+            -- Nearly all of them, and this is many times quicker than what follows.
+            WHEN substr(transaction_id, 1, 2) = '0x' AND transaction_id = lower(transaction_id) THEN transaction_id
             WHEN substr(transaction_id, 1, 2) IN ('0x', '0X') AND length(transaction_id) > 2
                 AND substr(transaction_id, 3) NOT GLOB '*[^0-9a-fA-F]*'
                 THEN '0x' || lower(substr(transaction_id, 3))

@@ -85,6 +85,9 @@ commands! {
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
     Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
     PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
+    Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling this transaction; it is kept";
+    Undo       Act  [List Detail]      "undo"        ""         ["u"]             "take back what was done last";
+    Redo       Act  [List Detail]      "redo"        ""         ["U"]             "do again what was taken back";
     Down       Move [List Detail Page] "down"        ""         ["j" "Down"]      "one down";
     Up         Move [List Detail Page] "up"          ""         ["k" "Up"]        "one up";
     HalfDown   Move [List Detail Page] "half_down"   ""         ["^D" "PgDn"]     "half a page down";

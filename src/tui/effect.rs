@@ -17,6 +17,12 @@ pub enum Effect {
     Import(Vec<NewTransaction>),
     /// Ask whoever polls to poll this one now.
     PollNow(RowId),
+    /// Stop polling this one.
+    Untrack(RowId),
+    /// Take back what was done last.
+    TakeBack,
+    /// Do again what was taken back last.
+    DoAgain,
     /// Put this text where the person can paste it from.
     Copy(String),
     /// Tell whoever polls what this person has open now: nothing any more if there is none.

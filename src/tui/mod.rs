@@ -4,6 +4,7 @@
 //! loop that performs effects. The store is all it talks to; it must never wait for the network.
 
 pub mod command;
+mod commands;
 pub mod effect;
 #[cfg(test)]
 mod fixtures;

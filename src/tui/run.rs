@@ -15,6 +15,7 @@ use tokio::{
 };
 
 use super::{
+    commands,
     effect::Effect,
     look,
     model::{Model, Setting, Tone, list::PageRequest},
@@ -101,6 +102,11 @@ where
             terminal.clear().map_err(fault)?;
         }
     }
+}
+
+/// What became of a command, for the person.
+fn told(outcome: Result<String, StoreError>) -> Msg {
+    outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
 }
 
 fn fault(error: impl std::fmt::Display) -> RunError {
@@ -264,6 +270,9 @@ impl Dashboard {
                 Ok(()) => Msg::Tick,
                 Err(error) => Msg::Fault(error.to_string()),
             }),
+            Effect::Untrack(row) => self.spawn(move || told(commands::untrack(&store, &profile, row, at))),
+            Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
+            Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
             Effect::LoadHistory(row) => self.read(&self.pages.clone(), move |reader| {
                 look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),

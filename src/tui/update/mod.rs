@@ -60,6 +60,8 @@ pub enum Msg {
     Known(HashMap<String, RowId>),
     /// An import ended.
     Imported(Result<ImportReport, String>),
+    /// What a person asked for was done, in words.
+    Done(String),
     /// Something failed that a person should know of.
     Fault(String),
     /// A second has passed.
@@ -118,6 +120,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Trouble(trouble) => {
             model.trouble = trouble;
+            Vec::new()
+        }
+        Msg::Done(text) => {
+            model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
         Msg::Fault(text) | Msg::NotRead(text) => {
@@ -230,6 +236,9 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Redraw => return vec![Effect::Redraw],
         Id::PollNow => return poll_now(model, now),
         Id::Answer => return answer(model, now),
+        Id::Untrack => return of_selected(model, Effect::Untrack),
+        Id::Undo => return vec![Effect::TakeBack],
+        Id::Redo => return vec![Effect::DoAgain],
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
         Id::Open if model.list.selected.is_some() => {
             model.list.chosen = true;
@@ -297,6 +306,12 @@ fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     model.list.chosen = true;
     model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
     vec![Effect::Copy(text)]
+}
+
+/// Does something to the selected transaction, which is chosen by that.
+fn of_selected(model: &mut Model, effect: fn(RowId) -> Effect) -> Vec<Effect> {
+    model.list.chosen |= model.list.selected.is_some();
+    model.list.selected.map(effect).into_iter().collect()
 }
 
 fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {

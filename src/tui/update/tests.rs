@@ -97,6 +97,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
         Id::PollNow => effects == [Effect::PollNow(RowId(21))],
+        Id::Untrack => effects == [Effect::Untrack(RowId(21))],
+        Id::Undo => effects == [Effect::TakeBack],
+        Id::Redo => effects == [Effect::DoAgain],
         Id::Down => after == before + 1,
         Id::Up => after + 1 == before,
         Id::HalfDown => after > before && after < end,
