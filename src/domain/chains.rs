@@ -2,7 +2,7 @@
 //!
 //! It is a help to people, never a gate for the service: an ID that isn't here may be fine.
 
-use std::sync::LazyLock;
+use std::{collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
@@ -41,7 +41,14 @@ pub fn all() -> &'static [Chain] {
 
 /// The well-known chain with this ID.
 pub fn find(id: &ChainId) -> Option<&'static Chain> {
-    TABLE.iter().find(|chain| chain.id == *id)
+    with_id(id.as_str())
+}
+
+/// The same for an ID that stands in a text.
+pub fn with_id(id: &str) -> Option<&'static Chain> {
+    static BY_ID: LazyLock<HashMap<&str, &Chain>> =
+        LazyLock::new(|| TABLE.iter().map(|chain| (chain.id.as_str(), chain)).collect());
+    BY_ID.get(id).copied()
 }
 
 /// The well-known chain that people call so, by name, short name or alias, without case.

@@ -8,6 +8,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rusqlite::InterruptHandle;
+
 use super::{Store, changes::Feed, error::StoreError, reader::Reader};
 use crate::domain::{
     change::{Change, What},
@@ -38,19 +40,27 @@ impl News {
     }
 }
 
-/// A reader that several threads use in turn.
+/// A reader that several threads use in turn, and that can be called off.
 #[derive(Clone)]
-pub struct SharedReader(Arc<Mutex<Reader>>);
+pub struct SharedReader {
+    reader: Arc<Mutex<Reader>>,
+    interrupt: Arc<InterruptHandle>,
+}
 
 impl SharedReader {
     /// Over a connection of its own.
     pub(super) fn new(reader: Reader) -> Self {
-        Self(Arc::new(Mutex::new(reader)))
+        Self { interrupt: Arc::new(reader.interrupt_handle()), reader: Arc::new(Mutex::new(reader)) }
+    }
+
+    /// Calls off what is being read now, if anything is: it fails. What is read after it isn't concerned.
+    pub fn call_off(&self) {
+        self.interrupt.interrupt();
     }
 
     /// Reads; waits while another thread does. Blocks for the disk; not for async code.
     pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        work(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -11,7 +11,7 @@ use rusqlite::{
     types::{FromSqlError, ValueRef},
 };
 
-use crate::domain::{chains, filter::term, ids::ChainId};
+use crate::domain::{chains, filter::term};
 
 /// Teaches a connection the functions.
 pub(super) fn teach(connection: &Connection) -> Result<()> {
@@ -29,7 +29,7 @@ pub(super) fn teach(connection: &Connection) -> Result<()> {
         text => Ok(Some(text.as_str()?.to_lowercase())),
     })?;
     connection.create_scalar_function("shipped_name", 1, flags, |call| {
-        Ok(chains::find(&ChainId::new(call.get_raw(0).as_str()?)).map(|chain| chain.name.clone()))
+        Ok(chains::with_id(call.get_raw(0).as_str()?).map(|chain| chain.name.as_str()))
     })
 }
 

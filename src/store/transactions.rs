@@ -114,6 +114,7 @@ pub(super) fn known(db: &Connection, profile: &str, hash: &TxHash) -> Result<Opt
 }
 
 /// Everything that is tracked, whole, in the order in which it came.
+#[cfg(test)]
 pub(super) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreError> {
     let mut statement = db.prepare_cached(&format!("{SELECT} ORDER BY id"))?;
     let rows = statement.query_map([], read)?;

@@ -113,7 +113,7 @@ impl Desk {
     fn read(&self, effect: &Effect, now: Now) -> Option<Msg> {
         Some(match effect {
             Effect::LoadPage(request) => Msg::Page(Box::new((request.clone(), Ok(self.page(request, now))))),
-            Effect::Count => Msg::Counted(Box::new(Ok(self.overview(now)))),
+            Effect::Count => Msg::Counted(Box::new((self.model.list.view(), Ok(self.overview(now))))),
             Effect::FindAlert { row, forwards } => {
                 let rows = self.rows(&self.model.list.listed(), now);
                 let here = rows.iter().position(|own| own == row)?;
@@ -230,7 +230,7 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
     for transaction in story.transactions {
         desk.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
-        let what = What::Polled;
+        let what = What::Edited { fields: Vec::new() };
         news.changes.push(Change {
             seq: desk.changes,
             at: now.wall,
@@ -244,6 +244,8 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
     if let Some(alerts) = story.alerts {
         (desk.alerts, desk.profile_alerts) = alert::by_subject(alerts);
         desk.changes += 1;
+        let (seq, at, profile) = (desk.changes, now.wall, desk.setting.profile.clone());
+        news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });
     }
     let (profile_alerts, oldest_answer) = (desk.profile_alerts.clone(), desk.oldest_answer());
     desk.take(Msg::News(Box::new(Heard { news, poller, profile_alerts, oldest_answer })), now)

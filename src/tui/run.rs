@@ -120,9 +120,10 @@ struct Dashboard {
     clock: Clock,
     store: Store,
     follower: Follower,
-    /// For what is on the screen, and for what takes longer, so that neither waits for the other.
+    /// For the list, for its numbers and for single transactions, so that none waits for the others.
     pages: SharedReader,
     numbers: SharedReader,
+    details: SharedReader,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -130,8 +131,8 @@ struct Dashboard {
     reading: bool,
     /// Whether the last reading failed: the next second tries again.
     read_again: bool,
-    /// Whether a part of the list is being read, and what is to be read after it.
-    paging: bool,
+    /// The view of which a part is being read, if one is, and what is to be read after it.
+    paging: Option<u64>,
     next_page: Option<PageRequest>,
     counting: Counting,
     dirty: bool,
@@ -145,8 +146,8 @@ struct Dashboard {
 #[derive(Default)]
 struct Counting {
     wanted: bool,
-    /// Since when it is being counted.
-    began: Option<Mono>,
+    /// Since when it is being counted, and for which view.
+    began: Option<(Mono, u64)>,
     /// Not before that.
     next: Mono,
 }
@@ -162,12 +163,13 @@ impl Dashboard {
             follower: Follower::new(&store)?,
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
+            details: store.shared_reader()?,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
             reading: false,
             read_again: false,
-            paging: false,
+            paging: None,
             next_page: None,
             counting: Counting::default(),
             dirty: true,
@@ -233,7 +235,7 @@ impl Dashboard {
                 }
             }
             Msg::NotRead(_) => (self.reading, self.read_again) = (false, true),
-            Msg::Page(_) => self.paging = false,
+            Msg::Page(_) => self.paging = None,
             Msg::Counted(_) => self.counted(),
             _ => {}
         }
@@ -245,7 +247,7 @@ impl Dashboard {
         for effect in update(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
-        if let Some(next) = self.next_page.take_if(|_| !self.paging) {
+        if let Some(next) = self.next_page.take_if(|_| self.paging.is_none()) {
             self.read_page(next);
         }
         self.count_if_due(self.clock.now().mono);
@@ -273,19 +275,19 @@ impl Dashboard {
             Effect::Untrack(row) => self.spawn(move || told(commands::untrack(&store, &profile, row, at))),
             Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
             Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
-            Effect::LoadHistory(row) => self.read(&self.pages.clone(), move |reader| {
+            Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
                 look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),
-            Effect::LoadPage(request) => self.next_page = Some(request),
+            Effect::LoadPage(request) => self.want_page(request),
             Effect::Count => self.counting.wanted = true,
             Effect::FindAlert { row, forwards } => {
                 let filter = self.model.list.listed();
-                self.read(&self.pages.clone(), move |reader| {
+                self.read(&self.details.clone(), move |reader| {
                     look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
             }
             Effect::FindKnown(hashes) => {
-                self.read(&self.pages.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
+                self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
             Effect::LookAt(open) => {
                 let until = at + self.clock.on_the_wall(ATTENTION);
@@ -306,8 +308,20 @@ impl Dashboard {
         self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
     }
 
+    fn want_page(&mut self, request: PageRequest) {
+        // Nobody waits any more for what another filter would have shown.
+        let is_other = |reading: &u64| *reading != request.view;
+        if self.paging.as_ref().is_some_and(is_other) {
+            self.pages.call_off();
+        }
+        if self.counting.began.is_some_and(|(_, view)| view != request.view) {
+            self.numbers.call_off();
+        }
+        self.next_page = Some(request);
+    }
+
     fn read_page(&mut self, request: PageRequest) {
-        self.paging = true;
+        self.paging = Some(request.view);
         let now = self.clock.now().wall;
         let pages = self.pages.clone();
         self.spawn(move || {
@@ -318,22 +332,22 @@ impl Dashboard {
 
     fn count_if_due(&mut self, now: Mono) {
         let Counting { wanted: true, began: None, next } = self.counting else { return };
-        if now < next || self.paging {
+        if now < next || self.paging.is_some() {
             return;
         }
-        (self.counting.wanted, self.counting.began) = (false, Some(now));
+        (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
         let (wall, list) = (self.clock.now().wall, &self.model.list);
         let (listed, view, first) = (list.listed(), list.view(), list.part.rows.first().copied());
         let numbers = self.numbers.clone();
         self.spawn(move || {
             let overview = numbers.read(|reader| look::overview(reader, (&listed, wall), (view, first)));
-            Msg::Counted(Box::new(overview.map_err(|error| error.to_string())))
+            Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
         });
     }
 
     fn counted(&mut self) {
         let now = self.clock.now().mono;
-        let cost = self.counting.began.take().map_or(Duration::ZERO, |began| now.since(began));
+        let cost = self.counting.began.take().map_or(Duration::ZERO, |(began, _)| now.since(began));
         self.counting.next = now + cost * COUNTING;
     }
 

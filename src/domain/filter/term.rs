@@ -242,11 +242,17 @@ fn any_text(tx: &Transaction, fits: impl Fn(&str) -> bool) -> bool {
 
 /// Whether a text contains a word that is in lower case, without case. Nearly all text is ASCII and needs no copy.
 pub fn contains(text: &str, lower: &str) -> bool {
-    if text.is_ascii() && lower.is_ascii() {
-        let (text, lower) = (text.as_bytes(), lower.as_bytes());
-        return lower.is_empty() || text.windows(lower.len()).any(|window| window.eq_ignore_ascii_case(lower));
+    let Some((first, rest)) = lower.as_bytes().split_first() else { return true };
+    if !text.is_ascii() || !lower.is_ascii() {
+        return text.to_lowercase().contains(lower);
     }
-    text.to_lowercase().contains(lower)
+    // A million texts are looked through as a person types: most places are passed over by their first letter.
+    let (text, upper) = (text.as_bytes(), first.to_ascii_uppercase());
+    let places = text.len().saturating_sub(rest.len());
+    let starts = text.iter().take(places).enumerate().filter(|(_, letter)| **letter == *first || **letter == upper);
+    starts.into_iter().any(|(place, _)| {
+        text.get(place + 1..place + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest))
+    })
 }
 
 /// Whether a text is one that is in lower case, without case.

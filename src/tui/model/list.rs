@@ -199,6 +199,11 @@ impl List {
         self.view
     }
 
+    /// Whether another view or filter is shown than was read.
+    pub fn is_searching(&self) -> bool {
+        self.is_new
+    }
+
     /// Shows another saved view.
     pub fn set_tab(&mut self, tab: Tab) {
         if self.tab != tab {
@@ -312,8 +317,12 @@ impl List {
             (true, Some(before), None, Some(shift)) => before.checked_sub(shift),
             _ => None,
         };
-        if let (false, Some(before)) = (part.more_behind, self.before) {
-            self.total = Some(before + part.rows.len() as u64);
+        let length = part.rows.len() as u64;
+        match (part.more_behind, self.before, self.total) {
+            (false, Some(before), _) => self.total = Some(before + length),
+            // At the end of a list that was counted.
+            (false, None, Some(total)) if !is_other => self.before = total.checked_sub(length),
+            _ => {}
         }
     }
 

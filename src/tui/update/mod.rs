@@ -27,6 +27,7 @@ use crate::{
     domain::{
         alert::Alert,
         answer::{self, Format},
+        change::What,
         ids::RowId,
         transaction::Transaction,
     },
@@ -50,8 +51,8 @@ pub enum Msg {
     Trouble(Option<String>),
     /// A part of the list was read, or why it wasn't.
     Page(Box<(PageRequest, Result<Page, String>)>),
-    /// What is tracked was counted, or why it wasn't.
-    Counted(Box<Result<Overview, String>>),
+    /// What is tracked was counted for a view, or why it wasn't.
+    Counted(Box<(u64, Result<Overview, String>)>),
     /// A history was read, with its transaction as it is now.
     History(RowId, Box<(Option<Listed>, History)>),
     /// The next transaction with an alert, if there is one.
@@ -96,15 +97,12 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::News(heard) => on_news(model, *heard),
-        Msg::Page(read) => {
-            let (request, page) = *read;
-            let unread = page.map(|page| model.take_page(&request, page)).err();
-            model.unread |= unread.is_some();
-            unread.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
-            Vec::new()
-        }
+        Msg::Page(read) => on_page(model, *read, now),
         Msg::Counted(counted) => {
+            // Of another view it may have been called off.
+            let (view, counted) = *counted;
             let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+            let uncounted = uncounted.filter(|_| view == model.list.view());
             uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
             Vec::new()
         }
@@ -176,13 +174,30 @@ fn on_news(model: &mut Model, heard: Heard) -> Vec<Effect> {
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
-    if !news.anew && news.changes.is_empty() {
+    // Most polls bring no news, and most of these are about what isn't shown.
+    let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
+    let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
+    let touched = news.rows(true);
+    if !is_news && !touched.iter().any(is_shown) {
         return Vec::new();
     }
-    let touched = |row: &RowId| news.anew || news.changes.iter().any(|change| change.transaction == Some(*row));
     model.look_again();
-    let reload = model.list.selected.filter(touched).map(Effect::LoadHistory);
-    reload.into_iter().chain([Effect::Count]).collect()
+    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
+}
+
+/// A part of the list was read, or why it wasn't: of another view it may have been called off.
+fn on_page(model: &mut Model, (request, page): (PageRequest, Result<Page, String>), now: Now) -> Vec<Effect> {
+    match page {
+        _ if request.view != model.list.view() => return Vec::new(),
+        Ok(page) => model.take_page(&request, page),
+        Err(error) => {
+            model.unread = true;
+            model.tell(Tone::Bad, error, now.mono);
+        }
+    }
+    let uncounted = model.list.before.is_none() || model.list.total.is_none();
+    uncounted.then_some(Effect::Count).into_iter().collect()
 }
 
 fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {

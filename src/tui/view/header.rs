@@ -100,7 +100,10 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
         let clear = if typing { "Enter keeps, Esc undoes" } else { "Esc clears" };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-        let count = format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(list.hidden()));
+        let count = match list.is_searching() {
+            true => format!("searching ... ({clear}) "),
+            false => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(list.hidden())),
+        };
         let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
         if room > width::of(&count) {
