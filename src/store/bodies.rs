@@ -3,12 +3,13 @@
 //! What comes out is what went in, byte for byte. A dictionary must never hold what belongs to a single transaction, so that
 //! nothing of a deleted one stays.
 
-use std::io;
+use std::{cell::RefCell, io};
 
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, params,
     types::{ToSqlOutput, Value, ValueRef},
 };
+use zstd::bulk::{Compressor, Decompressor};
 
 use super::error::StoreError;
 use crate::domain::transaction::Told;
@@ -125,25 +126,41 @@ pub(super) fn unpack(
     Ok(Some(decompress(bytes, &content)?))
 }
 
+thread_local! {
+    // Making these costs more than using them. They hold nothing from one text to the next.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
 fn compress(text: &str, like: &[u8]) -> Result<Option<Value>, StoreError> {
     if text.len() < LEAST || text.len() > LONGEST {
         return Ok(None);
     }
-    let unpacked = |error: io::Error| StoreError::Unpack(error.to_string());
-    let mut compressor = zstd::bulk::Compressor::with_dictionary(LEVEL, like).map_err(unpacked)?;
-    let bytes = compressor.compress(text.as_bytes()).map_err(unpacked)?;
+    let bytes = COMPRESSOR.with_borrow_mut(|kept| {
+        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok)?;
+        compressor.set_dictionary(LEVEL, like)?;
+        let bytes = compressor.compress(text.as_bytes());
+        *kept = Some(compressor);
+        bytes
+    });
+    let bytes = bytes.map_err(|error: io::Error| StoreError::Unpack(error.to_string()))?;
     Ok((bytes.len() < text.len()).then_some(Value::Blob(bytes)))
 }
 
 fn decompress(bytes: &[u8], like: &[u8]) -> Result<String, StoreError> {
-    let fault = |error: io::Error| StoreError::Unpack(error.to_string());
-    let mut decompressor = zstd::bulk::Decompressor::with_dictionary(like).map_err(fault)?;
     // What it says of its length bounds what is set aside for it.
     let length = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten();
     let length = length.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= LONGEST);
     let length = length.ok_or_else(|| StoreError::Unpack("its length isn't known".into()))?;
-    let bytes = decompressor.decompress(bytes, length).map_err(fault)?;
-    String::from_utf8(bytes).map_err(|error| StoreError::Unpack(error.to_string()))
+    let text = DECOMPRESSOR.with_borrow_mut(|kept| {
+        let mut decompressor = kept.take().map_or_else(Decompressor::new, Ok)?;
+        decompressor.set_dictionary(like)?;
+        let text = decompressor.decompress(bytes, length);
+        *kept = Some(decompressor);
+        text
+    });
+    let text = text.map_err(|error: io::Error| StoreError::Unpack(error.to_string()))?;
+    String::from_utf8(text).map_err(|error| StoreError::Unpack(error.to_string()))
 }
 
 /// Keeps what a text has in common with others of its route, unless the route has its share already.
@@ -182,6 +199,19 @@ fn skeleton(text: &str, told: &Told) -> String {
 mod tests {
     use super::*;
     use crate::domain::fixtures;
+
+    #[test]
+    fn each_text_comes_out_as_it_went_in_whatever_came_before() {
+        let long = |seed: usize| (0..500).map(|at| char::from(b'a' + ((at * seed) % 26) as u8)).collect::<String>();
+        let texts = [long(3), long(7), "ü".repeat(200), long(3), " ".repeat(1_000)];
+        for like in ["", texts[1].as_str(), "other"] {
+            for text in &texts {
+                let Some(Value::Blob(bytes)) = compress(text, like.as_bytes()).unwrap() else { panic!("not packed") };
+                assert_eq!(&decompress(&bytes, like.as_bytes()).unwrap(), text);
+            }
+        }
+        assert!(decompress(b"torn", b"").is_err());
+    }
 
     #[test]
     fn a_skeleton_holds_nothing_of_a_single_transaction() {
