@@ -161,7 +161,7 @@ FROM changes;
 
 DROP TABLE changes;
 ALTER TABLE changes_anew RENAME TO changes;
-CREATE INDEX changes_by_transaction ON changes (transaction_row) WHERE event <> 'polled';
+CREATE INDEX changes_by_transaction ON changes (transaction_row);
 CREATE INDEX changes_polled ON changes (seq) WHERE event = 'polled';
 
 -- Acknowledged by a person, with their words.

@@ -187,7 +187,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         assert!(out.contains("needs_gas") && out.contains("ago: asked"), "{out}");
         let (out, ..) = bench.run(|cx| super::super::untrack::undo(&Default::default(), cx).unwrap());
-        assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge (1 alerts)\n", 0));
+        assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge 1 alert\n", 0));
         bench.run(|cx| ack(&ack_args(1), cx).unwrap());
         bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);

@@ -153,7 +153,7 @@ impl Seen {
 /// What stands in the way of the whole profile: by the news since, or else by the word of another process that spends the
 /// same budget. One with another ID, or another base URL, has other troubles.
 fn obstructed(reader: &Reader, report: Option<PollerReport>, since: &Since) -> Result<Option<Exit>, StoreError> {
-    let Feed::Changes(changes) = reader.changes_after(since.last, 10_000)? else { return Ok(None) };
+    let Feed { changes, .. } = reader.changes_after(since.last, 10_000)?;
     let stands = |change: &Change| match change.what {
         What::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
         What::Unreachable { .. } => Some(Some(Exit::Unreachable)),

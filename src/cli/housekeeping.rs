@@ -2,14 +2,20 @@
 //!
 //! It does little at a time, so that nobody waits for it, and never touches what hasn't settled.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{
     clock::Clock,
-    store::{Dropped, Store, StoreError},
+    store::{Dropped, OldBodies, Store, StoreError},
 };
 
 /// Between two looks.
@@ -20,26 +26,41 @@ const PORTION: usize = 500;
 /// The task; it ends with this.
 pub struct Housekeeping {
     _task: JoinSet<()>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Drop for Housekeeping {
+    fn drop(&mut self) {
+        // What is under way on the pool is over after its portion, so that nobody's end waits for it.
+        self.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Housekeeping {
     /// Starts it. Without a time to keep bodies for there is nothing to do.
     pub fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> Self {
-        let mut task = JoinSet::new();
+        let (mut task, ended) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
         if let Some(keep) = keep_bodies {
-            task.spawn(look_again_and_again(store.clone(), keep, clock.clone()));
+            task.spawn(look_again_and_again(store.clone(), keep, (clock.clone(), Arc::clone(&ended))));
         }
-        Self { _task: task }
+        Self { _task: task, ended }
     }
 }
 
-async fn look_again_and_again(store: Store, keep: Duration, clock: Clock) {
+async fn look_again_and_again(store: Store, keep: Duration, (clock, ended): (Clock, Arc<AtomicBool>)) {
+    let mut place = OldBodies::default();
     loop {
-        let (own, now) = (store.clone(), clock.now());
-        match spawn_blocking(move || drop_old(&own, keep, now.wall)).await {
-            Ok(Ok(Dropped { transactions: 0, .. })) => {}
-            Ok(Ok(Dropped { transactions, bodies })) => {
-                tracing::info!("{bodies} bodies of {transactions} settled transactions dropped, as keep_bodies asks");
+        let (own, ended, now, from) = (store.clone(), Arc::clone(&ended), clock.now(), place);
+        let drop = move || drop_old(&own, keep, now.wall, (from, &ended));
+        match spawn_blocking(drop).await {
+            Ok(Ok((reached, dropped))) => {
+                place = reached;
+                let Dropped { transactions, bodies } = dropped;
+                if transactions > 0 {
+                    tracing::info!(
+                        "{bodies} bodies of {transactions} settled transactions dropped, as keep_bodies asks"
+                    );
+                }
             }
             Ok(Err(error)) => tracing::warn!("old bodies weren't dropped, later again: {error}"),
             Err(error) => tracing::error!("dropping old bodies failed: {error}"),
@@ -48,20 +69,27 @@ async fn look_again_and_again(store: Store, keep: Duration, clock: Clock) {
     }
 }
 
-fn drop_old(store: &Store, keep: Duration, now: chrono::DateTime<chrono::Utc>) -> Result<Dropped, StoreError> {
+/// Drops what is old, from a place in the order of settling on; the place that it reached.
+fn drop_old(
+    store: &Store,
+    keep: Duration,
+    now: DateTime<Utc>,
+    (mut place, ended): (OldBodies, &AtomicBool),
+) -> Result<(OldBodies, Dropped), StoreError> {
     let mut all = Dropped::default();
-    let Some(before) = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep)) else {
-        return Ok(all);
-    };
+    let before = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep));
+    let Some(before) = before else { return Ok((place, all)) };
     let reader = store.reader()?;
-    loop {
-        let rows = reader.with_old_bodies(before, PORTION)?;
+    while !ended.load(Ordering::Relaxed) {
+        let (reached, rows) = reader.with_old_bodies(place, before, PORTION)?;
         if rows.is_empty() {
-            return Ok(all);
+            break;
         }
         let dropped = store.drop_bodies(rows, now).wait()?;
         all = Dropped { transactions: all.transactions + dropped.transactions, bodies: all.bodies + dropped.bodies };
+        place = reached;
     }
+    Ok((place, all))
 }
 
 #[cfg(test)]
@@ -82,8 +110,12 @@ mod tests {
         let reader = bench.store.reader().unwrap();
         let now = reader.transaction(new).unwrap().unwrap().learned.settled_at.unwrap();
         let keep = Duration::from_secs(60);
-        assert_eq!(drop_old(&bench.store, keep, now).unwrap(), Dropped { transactions: 1, bodies: 2 });
-        assert_eq!(drop_old(&bench.store, keep, now).unwrap(), Dropped::default());
+        let goes_on = AtomicBool::new(false);
+        let drop = |place| drop_old(&bench.store, keep, now, (place, &goes_on)).unwrap();
+        let (reached, dropped) = drop(OldBodies::default());
+        assert_eq!(dropped, Dropped { transactions: 1, bodies: 2 });
+        assert_eq!(drop(OldBodies::default()), (OldBodies::default(), Dropped::default()));
+        assert_eq!(drop(reached), (reached, Dropped::default()));
         let bodies = [old, new, open].map(|row| reader.last_body(row).unwrap().is_some());
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());

@@ -82,7 +82,12 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 fn raw(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(body) = cx.store.reader()?.last_body(tx.id)? else {
         let hash = &tx.told.transaction_id;
-        writeln!(cx.err, "no body has come for {hash} yet; `hoptop check` asks now")?;
+        match tx.learned.last_checked_at {
+            None => writeln!(cx.err, "no body has come for {hash} yet; `hoptop check` asks now")?,
+            Some(_) => {
+                writeln!(cx.err, "the store has no body for {hash}: none came, or they were dropped (see its history)")?
+            }
+        }
         return Ok(Exit::Error);
     };
     write_body(&body, cx)
@@ -283,6 +288,10 @@ impl Page<'_> {
             let mark = glance::mark(Some(alert.rule.severity()));
             let since = self.clock(alert.raised_at);
             self.field("alert", &format!("{mark} {} since {since}: {}", alert.rule, text::clean(&alert.message)))?;
+            if let Some(taken) = &alert.acknowledged {
+                let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+                self.field("  acknowledged", &format!("{}{note}", self.clock(taken.at)))?;
+            }
         }
         Ok(())
     }

@@ -97,11 +97,19 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         true => (cx.store.do_again(&cx.profile, cx.now.wall).wait()?, "done again"),
         false => (cx.store.take_back(&cx.profile, cx.now.wall).wait()?, "taken back"),
     };
-    let Some(TakenBack { summary, left, .. }) = turned else {
+    let Some(TakenBack { summary, done: count, left }) = turned else {
         let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
         writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
         return Ok(Exit::Error);
     };
+    if count == 0 {
+        writeln!(
+            cx.err,
+            "nothing is {done}: something else happened since to what was meant ({})",
+            text::clean(&summary)
+        )?;
+        return Ok(Exit::Error);
+    }
     writeln!(cx.out, "{done}: {}", text::clean(&summary))?;
     if left > 0 {
         writeln!(cx.err, "{left} of it stay as they are, since something else happened to them")?;

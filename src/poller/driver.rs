@@ -205,7 +205,7 @@ impl<W: Wire> Driver<W> {
             setup,
         };
         driver.follow().await?;
-        let alerts = driver.read(Reader::alerts).await?;
+        let alerts = driver.read(Reader::profile_alerts).await?;
         if driver.of_profile(&alerts).any(|alert| alert.rule.is_outage()) {
             driver.core.expect_recovery();
         }
@@ -292,9 +292,13 @@ impl<W: Wire> Driver<W> {
         };
         // What was learned since counts from here on.
         let now = self.setup.clock.now();
-        if let Some(turn) = self.eyes().turn(&transaction, now) {
-            self.carry_out(turn, now);
-        }
+        let Some(turn) = self.eyes().turn(&transaction, now).filter(|turn| turn.standing.is_some()) else {
+            // It settled, or a person stopped it, a moment ago.
+            self.core.scheduler.forget(id);
+            self.core.gone(question, ticket, now);
+            return Ok(());
+        };
+        self.carry_out(turn, now);
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         self.requests.spawn(async move {
             let observation = wire.status(&transaction.told).await;
@@ -363,7 +367,7 @@ impl<W: Wire> Driver<W> {
 
     /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
     async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
-        let standing = self.read(Reader::alerts).await?;
+        let standing = self.read(Reader::profile_alerts).await?;
         let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
         let event = ProfileEvent {
             profile: self.setup.profile.clone(),
@@ -394,7 +398,7 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         }
         let Some(short) = self.shortage.take_in(&need, now.mono) else { return Ok(()) };
-        let standing = self.read(Reader::alerts).await?;
+        let standing = self.read(Reader::profile_alerts).await?;
         let standing = self.of_profile(&standing).find(|alert| alert.rule == Rule::BudgetShort).map(|alert| alert.id);
         let step = match (short, standing) {
             (true, None) => AlertStep::Raise { rule: Rule::BudgetShort, message: need.sentence() },

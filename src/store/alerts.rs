@@ -121,13 +121,22 @@ pub(super) fn acknowledge(
 }
 
 /// Lets whatever was taken on stand as new again, since its transaction is in another state by now.
-pub(super) fn end_acknowledgements(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    db.prepare_cached(
-        "UPDATE alerts SET acknowledged_at = NULL, acknowledged_note = NULL
-         WHERE transaction_row = ? AND cleared_at IS NULL AND acknowledged_at IS NOT NULL",
-    )?
-    .execute([row.0])?;
+pub(super) fn end_acknowledgements(db: &Connection, row: RowId, entry: &Entry<'_>) -> Result<(), StoreError> {
+    let taken = of_transaction(db, row)?.into_iter().filter(|alert| alert.acknowledged.is_some());
+    for Alert { id, rule, .. } in taken {
+        db.prepare_cached("UPDATE alerts SET acknowledged_at = NULL, acknowledged_note = NULL WHERE id = ?")?
+            .execute([id])?;
+        changes::append(db, entry, &What::AlertUnacknowledged { rule })?;
+    }
     Ok(())
+}
+
+/// Clears whatever stands for a transaction.
+pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let entry = Entry { at, profile: "", transaction: Some(row), observation: None };
+    let steps: Vec<_> =
+        of_transaction(db, row)?.iter().map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();
+    carry_out(db, &steps, &entry)
 }
 
 /// What stands for one transaction, the oldest first.

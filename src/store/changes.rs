@@ -1,6 +1,6 @@
 //! The change feed: appended with each write, read by number.
 //!
-//! Entries that bring no news are dropped in time; who has read less than that is told to load anew, never left unaware.
+//! Entries that bring no news are dropped in time, and who hasn't read them yet is told so; no other entry ever is.
 
 use std::ops::RangeInclusive;
 
@@ -26,12 +26,12 @@ const SELECT: &str = "SELECT seq, at,
     FROM changes";
 
 /// What a reader that knows the feed up to some number gets.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Feed {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Feed {
     /// What came after it, in order.
-    Changes(Vec<Change>),
-    /// Some of it was dropped: load anew, and go on from this number.
-    Behind(i64),
+    pub changes: Vec<Change>,
+    /// Whether that is all: otherwise entries that only said that something was polled were dropped.
+    pub whole: bool,
 }
 
 /// When something happened, and to what.
@@ -118,12 +118,9 @@ pub(super) fn last(db: &Connection) -> Result<i64, StoreError> {
 
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
     let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
-    if seq < floor {
-        return Ok(Feed::Behind(last(db)?));
-    }
     let mut statement = db.prepare_cached(&format!("{SELECT} WHERE seq > ? ORDER BY seq LIMIT ?"))?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(Feed::Changes(rows.collect::<Result<_, _>>()?))
+    Ok(Feed { changes: rows.collect::<Result<_, _>>()?, whole: seq >= floor })
 }
 
 /// What brought news of one transaction, the oldest first.

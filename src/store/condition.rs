@@ -73,6 +73,10 @@ impl Condition {
             }
             Test::Ticket(ticket) => self.same("ticket", ticket),
             Test::Profile(profile) => self.same("profile", profile),
+            Test::Own(profile) => {
+                self.push("profile = ?");
+                self.parameter(profile);
+            }
         }
         self.push(if term.negated { "), FALSE)" } else { ")" });
     }

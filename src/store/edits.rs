@@ -17,7 +17,7 @@ use super::{
 use crate::domain::{
     change::What,
     ids::RowId,
-    transaction::{Tracking, Transaction},
+    transaction::{Told, Tracking, Transaction},
 };
 
 /// Something that a person does to what is tracked.
@@ -74,8 +74,10 @@ pub struct TakenBack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// Rows were added, from the first number to the last.
+    /// Rows were added, from the first number to the last, and are polled.
     Tracked { first: i64, last: i64 },
+    /// What we were told of it.
+    Told { row: i64, before: Box<Told>, after: Box<Told> },
     /// Whether it is polled.
     Tracking { row: i64, before: Polling, after: Polling },
     /// The ticket.
@@ -103,6 +105,18 @@ pub(super) struct Taken {
 }
 
 impl Step {
+    /// The one transaction that it is about.
+    fn row(&self) -> Option<i64> {
+        match self {
+            Self::Tracked { .. } | Self::Acknowledged { .. } => None,
+            Self::Told { row, .. }
+            | Self::Tracking { row, .. }
+            | Self::Ticket { row, .. }
+            | Self::Label { row, .. }
+            | Self::Note { row, .. } => Some(*row),
+        }
+    }
+
     /// A transaction is polled again that wasn't before.
     pub(super) fn resumed(before: &Transaction) -> Self {
         Self::Tracking { row: before.id.0, before: Polling::of(before), after: Polling::ACTIVE }
@@ -190,7 +204,9 @@ fn turn(
     let Some((id, summary, steps)) = found else { return Ok(None) };
     let steps: Vec<Step> = serde_json::from_str(&steps).map_err(|error| columns::unreadable(2, error))?;
     let mut turned = TakenBack { summary, done: 0, left: 0 };
-    for step in &steps {
+    // What was done last is taken back first.
+    let steps: Vec<&Step> = if way == Way::Back { steps.iter().rev().collect() } else { steps.iter().collect() };
+    for step in steps {
         match carry_out(db, step, way, at)? {
             true => turned.done += 1,
             false => turned.left += 1,
@@ -210,7 +226,8 @@ fn summary(edit: &Edit) -> String {
     let of = |rows: &[RowId]| if rows.len() == 1 { String::new() } else { format!(" ({} transactions)", rows.len()) };
     match edit {
         Edit::Untrack(rows) => format!("stop polling{}", of(rows)),
-        Edit::Note { rows, text } => format!("note `{text}`{}", of(rows)),
+        // Its words go with the transaction, if that is removed.
+        Edit::Note { rows, .. } => format!("a note{}", of(rows)),
         Edit::Ticket { rows, ticket: Some(ticket) } => format!("ticket {ticket}{}", of(rows)),
         Edit::Ticket { rows, ticket: None } => format!("no ticket{}", of(rows)),
         Edit::Labels { rows, add, remove } => {
@@ -218,9 +235,28 @@ fn summary(edit: &Edit) -> String {
                 add.iter().map(|label| format!("+{label}")).chain(remove.iter().map(|label| format!("-{label}")));
             format!("labels {}{}", labels.collect::<Vec<_>>().join(" "), of(rows))
         }
-        Edit::Acknowledge { alerts, .. } => format!("acknowledge ({} alerts)", alerts.len()),
-        Edit::Unacknowledge(alerts) => format!("acknowledge no more ({} alerts)", alerts.len()),
+        Edit::Acknowledge { alerts, .. } => format!("acknowledge {}", count(alerts.len(), "alert")),
+        Edit::Unacknowledge(alerts) => format!("acknowledge {} no more", count(alerts.len(), "alert")),
     }
+}
+
+fn count(count: usize, of: &str) -> String {
+    format!("{count} {of}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Forgets what was done to a transaction that is removed.
+pub(super) fn forget(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    let mut edits = db.prepare_cached("SELECT id, steps FROM edits WHERE instr(steps, ?) > 0")?;
+    let own = format!("\"row\":{}", row.0);
+    let found = edits.query_map([own], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+    for (id, steps) in found.collect::<Result<Vec<_>, _>>()? {
+        let unreadable = |error| columns::unreadable(1, error);
+        let mut steps: Vec<Step> = serde_json::from_str(&steps).map_err(unreadable)?;
+        steps.retain(|step| step.row() != Some(row.0));
+        let steps = serde_json::to_string(&steps).map_err(unreadable)?;
+        db.prepare_cached("UPDATE edits SET steps = ? WHERE id = ?")?.execute(params![steps, id])?;
+    }
+    Ok(())
 }
 
 /// What an edit would change, as things stand.
@@ -292,15 +328,15 @@ fn acknowledged(db: &Connection, alert: i64, after: Option<Taken>) -> Result<Opt
 fn carry_out(db: &Connection, step: &Step, way: Way, at: DateTime<Utc>) -> Result<bool, StoreError> {
     let forth = way == Way::Forth;
     match step {
-        Step::Tracked { first, last } => {
-            let mut turned = false;
-            for row in *first..=*last {
-                let (active, stopped) =
-                    (Polling { untracked: false, parked: None }, Polling { untracked: true, parked: None });
-                let (from, to) = if forth { (stopped, active) } else { (active, stopped) };
-                turned |= set_polling(db, RowId(row), (&from, &to), at)?;
+        Step::Tracked { first, last } => set_polling_of_all(db, (*first, *last), forth, at),
+        Step::Told { row, before, after } => {
+            let (from, to) = if forth { (before, after) } else { (after, before) };
+            let known = transactions::outline(db, RowId(*row))?;
+            let done = known.is_some_and(|known| known.told == **from);
+            if done {
+                transactions::write_told(db, RowId(*row), to)?;
             }
-            Ok(turned)
+            edited(db, (done, *row, "what we were told"), at)
         }
         Step::Tracking { row, before, after } => {
             set_polling(db, RowId(*row), if forth { (before, after) } else { (after, before) }, at)
@@ -345,9 +381,38 @@ fn set_polling(
         return Ok(false);
     }
     match to.untracked {
-        true => told(db, row, &What::Untracked, at),
+        true => {
+            told(db, row, &What::Untracked, at)?;
+            // Nobody is asked any more whether what stands still holds.
+            alerts::clear_all(db, row, at).map(|()| true)
+        }
         false => edited(db, (true, row.0, "tracking"), at),
     }
+}
+
+/// The same for a batch: a statement for all of them, since there may be a million.
+fn set_polling_of_all(
+    db: &Connection,
+    (first, last): (i64, i64),
+    polled: bool,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let (event, what) = match polled {
+        true => (What::Edited { fields: Vec::new() }.name(), Some(r#"{"fields":["tracking"]}"#)),
+        false => (What::Untracked.name(), None),
+    };
+    let rows = "id BETWEEN ?1 AND ?2 AND untracked = ?3";
+    let told = format!(
+        "INSERT INTO changes (at, transaction_row, event, what) SELECT ?4, id, ?5, ?6 FROM transactions WHERE {rows} ORDER BY id"
+    );
+    db.prepare_cached(&told)?.execute(params![first, last, polled, columns::moment(at), event, what])?;
+    if !polled {
+        let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {rows} AND calm < 3"))?;
+        let alerting = alerting.query_map(params![first, last, polled], |row| row.get(0).map(RowId))?;
+        alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alerts::clear_all(db, row, at))?;
+    }
+    let turn = format!("UPDATE transactions SET untracked = NOT ?3, parked_reason = NULL WHERE {rows}");
+    Ok(db.prepare_cached(&turn)?.execute(params![first, last, polled])? > 0)
 }
 
 fn edited(db: &Connection, (done, row, field): (bool, i64, &str), at: DateTime<Utc>) -> Result<bool, StoreError> {

@@ -1,7 +1,7 @@
 //! Following the store: what changed since the last look. One way for the poller, the dashboard and `watch`.
 //!
-//! It never misses a change: who fell behind, or looks for the first time, is told to load anew. What to load is theirs to say,
-//! so that nobody holds a million transactions who shows forty.
+//! It never misses a change, however far it fell behind: it is told in portions. Who looks for the first time is told to load;
+//! what, is theirs to say, so that nobody holds a million transactions who shows forty.
 
 use std::{
     collections::BTreeSet,
@@ -24,10 +24,12 @@ const MOST: usize = 5_000;
 /// What changed since the last look.
 #[derive(Debug, Default)]
 pub struct News {
-    /// Whether anything may have changed, and what was known before is to be loaded anew.
+    /// Whether this is the first look: everything is news.
     pub anew: bool,
     /// What happened, in order; empty after `anew`.
     pub changes: Vec<Change>,
+    /// Whether more was polled than is told.
+    pub polls_dropped: bool,
     /// Whether there is more to be told at once.
     pub more: bool,
 }
@@ -105,9 +107,10 @@ impl Place {
     fn catch_up(&mut self, mut seq: i64) -> Result<News, StoreError> {
         let mut news = News::default();
         loop {
-            let Feed::Changes(page) = self.reader.changes_after(seq, PAGE)? else { return self.begin() };
+            let Feed { changes: page, whole: is_whole } = self.reader.changes_after(seq, PAGE)?;
             let whole = page.len() < PAGE;
             seq = page.last().map_or(seq, |change| change.seq);
+            news.polls_dropped |= !is_whole;
             news.changes.extend(page);
             news.more = !whole && news.changes.len() >= MOST;
             if whole || news.more {

@@ -130,6 +130,9 @@ impl<'a> Import<'a> {
         }
         let Some(row) = self.add(&told, new)? else { return self.update(new) };
         self.last_added = Some(row);
+        if !new.untracked {
+            self.added(row);
+        }
         self.report.added.push(row);
         if !completed.is_empty() {
             self.report.completed.push((row, completed));
@@ -141,7 +144,6 @@ impl<'a> Import<'a> {
     pub(super) fn finish(mut self) -> Result<ImportReport, StoreError> {
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
             changes::append_imported(self.db, &self.entry, *first..=last)?;
-            self.steps.push(Step::Tracked { first: first.0, last: last.0 });
         }
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let summary = match (added, updated, self.steps.len() > STEPS) {
@@ -155,6 +157,14 @@ impl<'a> Import<'a> {
         };
         edits::record(self.db, (self.entry.profile, &summary), &self.steps, self.entry.at)?;
         Ok(self.report)
+    }
+
+    /// Rows that are polled can be taken back; one after the other they take no more room than one.
+    fn added(&mut self, row: RowId) {
+        match self.steps.last_mut() {
+            Some(Step::Tracked { last, .. }) if *last + 1 == row.0 => *last = row.0,
+            _ => self.steps.push(Step::Tracked { first: row.0, last: row.0 }),
+        }
     }
 
     fn update(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
@@ -275,15 +285,22 @@ impl Update {
     /// Writes it; what can be taken back of it.
     fn write(&self, db: &Connection, before: &Transaction, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        write_told(db, row, &self.told, self.resumed)?;
+        let was_told = transactions::outline(db, row)?.map(|known| known.told);
+        transactions::write_told(db, row, &self.told)?;
+        if self.resumed {
+            db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
+                .execute([row.0])?;
+        }
         let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
         changes::append(db, &Entry::of(before, at), &What::Edited { fields: self.fields.clone() })?;
-        let (old, new) = (&before.told.ticket, &self.told.ticket);
-        let ticket = (old != new).then(|| Step::Ticket { row: row.0, before: old.clone(), after: new.clone() });
+        // As the store has it, which keeps milliseconds.
+        let told = transactions::outline(db, row)?.map(|known| known.told).zip(was_told);
+        let told = told.filter(|(after, before)| after != before);
+        let told = told.map(|(after, before)| Step::Told { row: row.0, before: before.into(), after: after.into() });
         let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
         let tracking = self.resumed.then(|| Step::resumed(before));
-        Ok(ticket.into_iter().chain(labels).chain(notes).chain(tracking).collect())
+        Ok(told.into_iter().chain(labels).chain(notes).chain(tracking).collect())
     }
 }
 
@@ -320,26 +337,4 @@ fn differences(before: &Told, after: &Told) -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(field, same)| (!same).then_some(field))
     .collect()
-}
-
-fn write_told(db: &Connection, row: RowId, told: &Told, resumed: bool) -> Result<(), StoreError> {
-    db.prepare_cached(
-        "UPDATE transactions SET to_chain = ?, quote_id = ?, request_id = ?, estimate = ?, submitted_at = ?,
-         from_address = ?, ticket = ? WHERE id = ?",
-    )?
-    .execute(params![
-        told.to_chain.as_str(),
-        told.quote_id,
-        told.request_id,
-        told.estimate.map(columns::span),
-        told.submitted_at.map(columns::moment),
-        told.from_address,
-        told.ticket,
-        row.0,
-    ])?;
-    if resumed {
-        db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
-            .execute([row.0])?;
-    }
-    transactions::refresh(db, row)
 }

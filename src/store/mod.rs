@@ -59,7 +59,7 @@ pub use self::{
     import::{Foreseen, ImportReport, Tally},
     keeper::Keeper,
     listing::{Listed, Listing, Page, Place, Progress},
-    observations::{Dropped, StoredObservation},
+    observations::{Dropped, OldBodies, StoredObservation},
     overview::Load,
     pollers::PollerReport,
     quotes::{Asked, QuoteWish, StoredQuote},

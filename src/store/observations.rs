@@ -54,8 +54,8 @@ impl StoredObservation {
 pub(super) enum LastBody<'a> {
     /// The last entry of the history has it.
     InHistory,
-    /// No entry has it.
-    Apart(&'a str),
+    /// No entry has it; and whether it is that of a record.
+    Apart(&'a str, bool),
     /// None came: the last one is still the last.
     Unchanged,
 }
@@ -88,11 +88,12 @@ pub(super) fn keep<'a>(
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) if body(db, id)?.as_deref() == Some(text) => LastBody::InHistory,
-            Some(text) => LastBody::Apart(text),
+            Some(text) => LastBody::Apart(text, matches!(observation.outcome, Outcome::Record(_))),
         };
         return Ok((id, last));
     }
-    let packed = observation.body.as_deref().map(|body| pack(db, transaction, body)).transpose()?;
+    let is_record = matches!(observation.outcome, Outcome::Record(_));
+    let packed = observation.body.as_deref().map(|body| pack(db, transaction, (body, is_record))).transpose()?;
     let packed = packed.unwrap_or(Packed::NONE);
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
@@ -112,8 +113,16 @@ pub(super) fn keep<'a>(
     Ok((db.last_insert_rowid(), last))
 }
 
-/// Packs a body with the first one of its transaction that is long enough to be like it, or with what its route has in common.
-pub(super) fn pack(db: &Connection, transaction: &Transaction, text: &str) -> Result<Packed, StoreError> {
+/// Packs a body. That of a record is like the first one of its transaction, or like those of its route; what else comes, such
+/// as a page with an error, is like nothing.
+pub(super) fn pack(
+    db: &Connection,
+    transaction: &Transaction,
+    (text, is_record): (&str, bool),
+) -> Result<Packed, StoreError> {
+    if !is_record {
+        return bodies::pack(text, None);
+    }
     let first = db
         .prepare_cached(
             "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
@@ -192,15 +201,34 @@ pub struct Dropped {
     pub bodies: u64,
 }
 
-/// Those that settled before a moment and still have bodies, the longest settled first. Costs n in what settled before.
-pub(super) fn with_old_bodies(db: &Connection, before: DateTime<Utc>, most: usize) -> Result<Vec<RowId>, StoreError> {
+/// A place in the order in which transactions settled: what was dropped before it isn't looked at again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OldBodies {
+    settled_at: i64,
+    row: i64,
+}
+
+/// From a place on those that settled before a moment and still have bodies, the longest settled first; and the place behind
+/// them. Costs n in what lies between.
+pub(super) fn with_old_bodies(
+    db: &Connection,
+    from: OldBodies,
+    before: DateTime<Utc>,
+    most: usize,
+) -> Result<(OldBodies, Vec<RowId>), StoreError> {
     let mut statement = db.prepare_cached(
-        "SELECT id FROM transactions WHERE settled_at IS NOT NULL AND settled_at < ?1
-         AND EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
-         ORDER BY settled_at LIMIT ?2",
+        "SELECT settled_at, id FROM transactions
+         WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
+         AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
+              OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
+         ORDER BY settled_at, id DESC LIMIT ?4",
     )?;
-    let rows = statement.query_map(params![columns::moment(before), most], |row| row.get(0).map(RowId))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map(params![from.settled_at, from.row, columns::moment(before), most], |row| {
+        Ok(OldBodies { settled_at: row.get(0)?, row: row.get(1)? })
+    })?;
+    let found: Vec<OldBodies> = rows.collect::<Result<_, _>>()?;
+    let reached = found.last().copied().unwrap_or(from);
+    Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
 }
 
 /// Drops the bodies of transactions; their history says so. What else is known of them stays.
@@ -211,7 +239,8 @@ pub(super) fn drop_bodies(db: &Connection, rows: &[RowId], at: DateTime<Utc>) ->
     for row in rows {
         let bodies = db.prepare_cached(&format!("UPDATE observations {clear}"))?.execute([row.0])?
             + db.prepare_cached(&format!("UPDATE records {clear}"))?.execute([row.0])?;
-        let bodies = bodies as u64;
+        // Another process may have done it already.
+        let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };
         let entry = Entry { at, profile: "", transaction: Some(*row), observation: None };
         changes::append(db, &entry, &What::BodiesDropped { bodies })?;
         dropped = Dropped { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };

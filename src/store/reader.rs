@@ -15,7 +15,7 @@ use super::{
     forecasts::{self, RouteStats},
     import::Foreseen,
     listing::Listing,
-    observations::{self, StoredObservation},
+    observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
@@ -251,9 +251,15 @@ impl Reader {
         Ok(lines)
     }
 
-    /// Transactions that settled before a moment and still have bodies, so many at most. Costs n in what settled before.
-    pub fn with_old_bodies(&self, settled_before: DateTime<Utc>, most: usize) -> Result<Vec<RowId>, StoreError> {
-        observations::with_old_bodies(&self.connection, settled_before, most)
+    /// From a place on transactions that settled before a moment and still have bodies, so many at most, and the place behind
+    /// them. Costs n in what settled between the two.
+    pub fn with_old_bodies(
+        &self,
+        from: OldBodies,
+        settled_before: DateTime<Utc>,
+        most: usize,
+    ) -> Result<(OldBodies, Vec<RowId>), StoreError> {
+        observations::with_old_bodies(&self.connection, from, settled_before, most)
     }
 
     /// The last entry of a transaction's answers.

@@ -37,7 +37,7 @@ pub(super) fn write(
     let last = match last {
         LastBody::InHistory => Packed::NONE,
         LastBody::Unchanged => return Ok(()),
-        LastBody::Apart(body) => observations::pack(db, transaction, body)?,
+        LastBody::Apart(body, is_record) => observations::pack(db, transaction, (body, is_record))?,
     };
     let sql = if last == Packed::NONE {
         "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"

@@ -49,10 +49,7 @@ fn import_one(store: &Store) -> RowId {
 }
 
 fn names(feed: Feed) -> Vec<&'static str> {
-    match feed {
-        Feed::Changes(changes) => changes.iter().map(|change| change.what.name()).collect(),
-        Feed::Behind(_) => vec!["behind"],
-    }
+    feed.changes.iter().map(|change| change.what.name()).collect()
 }
 
 #[test]
@@ -228,13 +225,31 @@ fn the_feed_tells_what_happened_in_order() {
 }
 
 #[test]
-fn a_reader_that_fell_behind_is_told_so() {
+fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
     let (_folder, store) = open();
-    import_one(&store);
-    Connection::open(store.path()).unwrap().execute("UPDATE feed SET floor = 1", []).unwrap();
-    let reader = store.reader().unwrap();
-    assert_eq!(reader.changes_after(0, 10).unwrap(), Feed::Behind(1));
-    assert_eq!(reader.changes_after(1, 10).unwrap(), Feed::Changes(Vec::new()));
+    let row = import_one(&store);
+    let follower = Follower::new(&store).unwrap();
+    assert!(follower.news().unwrap().anew);
+    for second in 1..=3 {
+        observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
+    }
+    // As if twenty thousand entries more had come.
+    let db = Connection::open(store.path()).unwrap();
+    db.execute_batch("DELETE FROM changes WHERE event = 'polled'; UPDATE feed SET floor = 100").unwrap();
+    let batch = (2..=6_001).map(fixtures::new).collect();
+    store.import("default", batch, at(9)).wait().unwrap();
+    let mut told = Vec::new();
+    loop {
+        let news = follower.news().unwrap();
+        assert!(!news.anew);
+        told.extend(news.changes.iter().map(|change| change.what.name()));
+        if !news.more {
+            break;
+        }
+        assert!(news.polls_dropped);
+    }
+    assert_eq!(told.iter().filter(|name| **name == "imported").count(), 6_000);
+    assert_eq!(told[0], "status_changed");
 }
 
 #[test]
@@ -724,4 +739,69 @@ fn what_hashes_are_compared_by_is_the_same_in_the_store() {
     for (hash, key) in rows.map(Result::unwrap) {
         assert_eq!(crate::domain::ids::TxHash::new(hash.clone()).key(), key, "{hash}");
     }
+}
+
+#[test]
+fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
+    let (_folder, store) = open();
+    store.import("default", (1..=3).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    let told = Told { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::told(1) };
+    store.import("default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1)).wait().unwrap();
+    let back = store.take_back("default", at(2)).wait().unwrap().unwrap();
+    assert_eq!((back.done, back.left), (1, 0));
+    let reader = store.reader().unwrap();
+    let kept = reader.transaction(RowId(1)).unwrap().unwrap();
+    assert_eq!((kept.told.quote_id.as_str(), kept.told.ticket.as_deref()), ("quote-1", None));
+    let polled = || reader.polling_load("default", at(9)).unwrap().polled;
+    assert_eq!(polled(), 3);
+    // Next comes the import itself, all of it at once.
+    assert_eq!(store.take_back("default", at(3)).wait().unwrap().unwrap().summary, "track 3");
+    assert_eq!(polled(), 0);
+    store.do_again("default", at(4)).wait().unwrap();
+    assert_eq!(polled(), 3);
+}
+
+#[test]
+fn what_is_stopped_has_no_alerts_any_more() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    store
+        .observe(
+            Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) },
+            |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
+        )
+        .wait()
+        .unwrap();
+    let reader = store.reader().unwrap();
+    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
+    let count = || reader.listing(&attention, at(9)).count().unwrap();
+    assert_eq!(count(), 1);
+    store.edit("default", Edit::Untrack(vec![row]), at(2)).wait().unwrap();
+    assert_eq!((count(), reader.alerts().unwrap().len()), (0, 0));
+}
+
+#[test]
+fn a_short_answer_before_the_first_record_spoils_nothing() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let long = |status: RouterStatus, clock| {
+        let mut answer = body(status, clock);
+        let filling: String =
+            (0..200).map(|number| format!(r#""field{number}":"{}","#, number * 7919 % 1000)).collect();
+        answer.body = answer.body.map(|text| text.replacen('{', &format!("{{{filling}"), 1));
+        answer
+    };
+    let page =
+        Observation { body: Some("<html>not found</html>".repeat(20)), ..fixtures::answer(Outcome::NotFound(None)) };
+    observe(&store, row, page.clone(), 1);
+    observe(&store, row, long(RouterStatus::Ongoing, 1), 2);
+    observe(&store, row, long(RouterStatus::Success, 2), 3);
+    let db = Connection::open(store.path()).unwrap();
+    let length = |id: i64| -> i64 {
+        db.query_row("SELECT length(body) FROM observations WHERE id = ?", [id], |row| row.get(0)).unwrap()
+    };
+    assert!(length(3) < 150, "{} after {}", length(3), length(2));
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.body(1).unwrap(), page.body);
+    assert_eq!(reader.body(3).unwrap(), long(RouterStatus::Success, 2).body);
 }

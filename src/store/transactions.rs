@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{
     Seen, alerts, chains,
     changes::{self, Entry},
-    columns,
+    columns, edits,
     error::StoreError,
     forecasts, observations, records,
 };
@@ -63,7 +63,7 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
     for what in &changes {
         changes::append(db, &entry, what)?;
         if let What::StatusChanged { .. } = what {
-            alerts::end_acknowledgements(db, transaction.id)?;
+            alerts::end_acknowledgements(db, transaction.id, &entry)?;
         }
     }
     let standing = alerts::standing_for(db, &profile, transaction.id)?;
@@ -99,6 +99,7 @@ pub(super) fn delete(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Resu
     for row in rows {
         let Some(transaction) = outline(db, *row)? else { continue };
         db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([row.0])?;
+        edits::forget(db, *row)?;
         changes::append(db, &Entry::of_profile(&transaction.profile, at), &What::Deleted { row: row.0 })?;
         deleted += 1;
     }
@@ -183,8 +184,27 @@ fn write_turn(db: &Connection, transaction: &Transaction) -> Result<(), StoreErr
 }
 
 /// Writes anew what follows from what we were told.
-pub(super) fn refresh(db: &Connection, row: RowId) -> Result<(), StoreError> {
+fn refresh(db: &Connection, row: RowId) -> Result<(), StoreError> {
     by_row(db, row)?.map_or(Ok(()), |transaction| write_turn(db, &transaction))
+}
+
+/// Writes what we were told, and what follows from it.
+pub(super) fn write_told(db: &Connection, row: RowId, told: &Told) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "UPDATE transactions SET to_chain = ?, quote_id = ?, request_id = ?, estimate = ?, submitted_at = ?,
+         from_address = ?, ticket = ? WHERE id = ?",
+    )?
+    .execute(params![
+        told.to_chain.as_str(),
+        told.quote_id,
+        told.request_id,
+        told.estimate.map(columns::span),
+        told.submitted_at.map(columns::moment),
+        told.from_address,
+        told.ticket,
+        row.0,
+    ])?;
+    refresh(db, row)
 }
 
 /// Writes whether it is polled.

@@ -31,6 +31,9 @@ pub(super) fn do_again(store: &Store, profile: &str, at: DateTime<Utc>) -> Resul
 }
 
 fn sentence(done: &str, turned: &TakenBack) -> String {
+    if turned.done == 0 {
+        return format!("Nothing was changed: something else happened since ({}).", text::clean(&turned.summary));
+    }
     let left = match turned.left {
         0 => String::new(),
         left => format!(" ({left} of it stay as they are: something else happened to them since)"),

@@ -35,6 +35,9 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
 const COUNTING: u32 = 20;
+/// The same for reading the list anew, if that takes long enough to be noticed.
+const PAGING: u32 = 4;
+const NOTICED: Duration = Duration::from_millis(50);
 
 /// How long what a person has open counts, unless it is said again.
 const ATTENTION: Duration = Duration::from_secs(60);
@@ -109,6 +112,13 @@ fn told(outcome: Result<String, StoreError>) -> Msg {
     outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
 }
 
+impl Drop for Dashboard {
+    fn drop(&mut self) {
+        // The runtime waits for what is being read; nobody else does any more.
+        [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
+    }
+}
+
 fn fault(error: impl std::fmt::Display) -> RunError {
     RunError::Terminal(error.to_string())
 }
@@ -132,8 +142,10 @@ struct Dashboard {
     /// Whether the last reading failed: the next second tries again.
     read_again: bool,
     /// The view of which a part is being read, if one is, and what is to be read after it.
-    paging: Option<u64>,
+    paging: Option<(u64, Mono)>,
     next_page: Option<PageRequest>,
+    /// Until when the list isn't read again for the same view.
+    page_rest: (u64, Mono),
     counting: Counting,
     dirty: bool,
     redraw: bool,
@@ -171,6 +183,7 @@ impl Dashboard {
             read_again: false,
             paging: None,
             next_page: None,
+            page_rest: (0, Mono::default()),
             counting: Counting::default(),
             dirty: true,
             redraw: false,
@@ -199,11 +212,13 @@ impl Dashboard {
         let frame = self.last_frame.map_or(now.mono, |last| last + FRAME);
         let frame = if self.dirty { frame } else { self.next_tick };
         let due = self.counting.wanted && self.counting.began.is_none();
-        self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick })
+        let wake = self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick });
+        self.page_due().map_or(wake, |due| wake.min(due))
     }
 
     fn on_time(&mut self) {
         let now = self.clock.now();
+        self.read_page_if_due(now.mono);
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
@@ -235,7 +250,7 @@ impl Dashboard {
                 }
             }
             Msg::NotRead(_) => (self.reading, self.read_again) = (false, true),
-            Msg::Page(_) => self.paging = None,
+            Msg::Page(_) => self.paged(),
             Msg::Counted(_) => self.counted(),
             _ => {}
         }
@@ -247,9 +262,7 @@ impl Dashboard {
         for effect in update(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
-        if let Some(next) = self.next_page.take_if(|_| self.paging.is_none()) {
-            self.read_page(next);
-        }
+        self.read_page_if_due(self.clock.now().mono);
         self.count_if_due(self.clock.now().mono);
     }
 
@@ -310,7 +323,7 @@ impl Dashboard {
 
     fn want_page(&mut self, request: PageRequest) {
         // Nobody waits any more for what another filter would have shown.
-        let is_other = |reading: &u64| *reading != request.view;
+        let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
         if self.paging.as_ref().is_some_and(is_other) {
             self.pages.call_off();
         }
@@ -320,8 +333,30 @@ impl Dashboard {
         self.next_page = Some(request);
     }
 
+    /// When the next part may be read.
+    fn page_due(&self) -> Option<Mono> {
+        let request = self.next_page.as_ref().filter(|_| self.paging.is_none())?;
+        let (view, rest) = self.page_rest;
+        Some(if view == request.view { rest } else { Mono::default() })
+    }
+
+    fn read_page_if_due(&mut self, now: Mono) {
+        if self.page_due().is_some_and(|due| due <= now)
+            && let Some(next) = self.next_page.take()
+        {
+            self.read_page(next);
+        }
+    }
+
+    fn paged(&mut self) {
+        let now = self.clock.now().mono;
+        let Some((view, began)) = self.paging.take() else { return };
+        let cost = now.since(began);
+        self.page_rest = (view, if cost > NOTICED { now + cost * PAGING } else { now });
+    }
+
     fn read_page(&mut self, request: PageRequest) {
-        self.paging = Some(request.view);
+        self.paging = Some((request.view, self.clock.now().mono));
         let now = self.clock.now().wall;
         let pages = self.pages.clone();
         self.spawn(move || {
@@ -332,7 +367,7 @@ impl Dashboard {
 
     fn count_if_due(&mut self, now: Mono) {
         let Counting { wanted: true, began: None, next } = self.counting else { return };
-        if now < next || self.paging.is_some() {
+        if now < next {
             return;
         }
         (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));

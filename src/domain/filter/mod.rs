@@ -77,7 +77,7 @@ impl Filter {
     /// The same of one profile alone.
     #[must_use]
     pub fn of_profile(&self, profile: &str) -> Self {
-        let of_profile = term::Term { negated: false, test: term::Test::Profile(profile.to_lowercase()) };
+        let of_profile = term::Term { negated: false, test: term::Test::Own(profile.to_owned()) };
         Self { terms: std::iter::once(of_profile).chain(self.terms.iter().cloned()).collect(), sort: self.sort.clone() }
     }
 

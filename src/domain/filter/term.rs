@@ -48,8 +48,10 @@ pub enum Test {
     Label(String),
     /// A ticket.
     Ticket(String),
-    /// A profile.
+    /// A profile, without case.
     Profile(String),
+    /// Exactly this profile.
+    Own(String),
 }
 
 /// `is:` and what it asks.
@@ -156,6 +158,7 @@ impl Test {
             Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
             Self::Ticket(ticket) => tx.told.ticket.as_deref().is_some_and(|own| same(own, ticket)),
             Self::Profile(profile) => same(&tx.profile, profile),
+            Self::Own(profile) => tx.profile == *profile,
         }
     }
 }

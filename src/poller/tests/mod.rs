@@ -212,7 +212,7 @@ impl Bench {
     /// The feed, without what says only that somebody was asked about or imported.
     async fn news(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
-        let Feed::Changes(changes) = self.read(changes).await else { panic!("the feed was cut") };
+        let Feed { changes, whole: true } = self.read(changes).await else { panic!("the feed was cut") };
         changes.into_iter().filter(|change| !matches!(change.what, What::Polled | What::Imported)).collect()
     }
 
@@ -228,7 +228,7 @@ impl Bench {
     /// Waits until the feed has an entry of this name.
     async fn until_told(&self, name: &'static str) {
         self.until(move |reader| {
-            let Feed::Changes(changes) = reader.changes_after(0, 1_000_000).unwrap() else { return false };
+            let Feed { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
             changes.iter().any(|change| change.what.name() == name)
         })
         .await;

@@ -349,11 +349,14 @@ impl List {
 
     /// Selects the row so many further down, or up; stops at the ends.
     pub fn move_by(&mut self, rows: isize) {
+        // Who moves doesn't wait for anything else any more.
+        self.wanted = None;
         match rows {
             isize::MIN => return self.jump(Jump::First),
             isize::MAX => return self.jump(Jump::Last),
             _ => {}
         }
+        let rows = rows.saturating_add(std::mem::take(&mut self.owed));
         let here = self.position().unwrap_or(0);
         let last = self.part.rows.len().saturating_sub(1);
         let there = here.saturating_add_signed(rows).min(last);
@@ -371,8 +374,15 @@ impl List {
     fn jump(&mut self, to: Jump) {
         self.owed = 0;
         match to {
-            Jump::First if !self.part.more_before => self.select(0),
-            Jump::Last if !self.part.more_behind => self.select(self.part.rows.len().saturating_sub(1)),
+            // A jump before it that hasn't been read yet is overtaken.
+            Jump::First if !self.part.more_before => {
+                self.jump = None;
+                self.select(0);
+            }
+            Jump::Last if !self.part.more_behind => {
+                self.jump = None;
+                self.select(self.part.rows.len().saturating_sub(1));
+            }
             _ => (self.jump, self.stale) = (Some(to), true),
         }
     }
@@ -491,9 +501,15 @@ mod tests {
         list.move_by(isize::MAX);
         settle(&mut list, &all);
         assert_eq!((list.selected, list.part.more_behind), (Some(RowId(10_000)), false));
-        list.move_by(-500);
+        for _ in 0..5 {
+            list.move_by(-100);
+        }
         settle(&mut list, &all);
-        assert_eq!(list.selected, Some(RowId(9_500)));
+        assert_eq!(list.selected, Some(RowId(9_500)), "moves that weren't read yet are all made");
+        list.move_by(isize::MIN);
+        list.move_by(isize::MAX);
+        settle(&mut list, &all);
+        assert_eq!(list.selected, Some(RowId(10_000)), "the last jump counts");
         list.move_by(isize::MIN);
         settle(&mut list, &all);
         assert_eq!((list.selected, list.part.more_before), (Some(RowId(1)), false));

@@ -174,6 +174,8 @@ pub struct Model {
     pub loaded: bool,
     /// Whether the list couldn't be read: the next second tries again.
     pub unread: bool,
+    /// The same of what is counted.
+    pub uncounted: bool,
 }
 
 impl Model {
@@ -197,6 +199,7 @@ impl Model {
             size,
             loaded: false,
             unread: false,
+            uncounted: false,
         }
     }
 
@@ -205,6 +208,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
+        self.list.held = matches!(self.screen, Screen::Detail { .. });
         let open = self.list.selected.filter(|_| self.list.held);
         self.transactions.retain(|row, _| Some(*row) == open);
         self.alerts.retain(|row, _| Some(*row) == open);
@@ -232,7 +236,6 @@ impl Model {
 
     /// The list may look otherwise by now: it is to be read again.
     pub fn look_again(&mut self) {
-        self.list.held = matches!(self.screen, Screen::Detail { .. });
         self.list.look_again();
     }
 

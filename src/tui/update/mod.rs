@@ -96,13 +96,14 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.list.look_again();
             Vec::new()
         }
-        Msg::News(heard) => on_news(model, *heard),
+        Msg::News(heard) => on_news(model, *heard, now),
         Msg::Page(read) => on_page(model, *read, now),
         Msg::Counted(counted) => {
             // Of another view it may have been called off.
             let (view, counted) = *counted;
             let uncounted = counted.map(|overview| model.take_overview(overview)).err();
             let uncounted = uncounted.filter(|_| view == model.list.view());
+            model.uncounted |= uncounted.is_some();
             uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
             Vec::new()
         }
@@ -166,10 +167,10 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if std::mem::take(&mut model.unread) {
         model.look_again();
     }
-    Vec::new()
+    std::mem::take(&mut model.uncounted).then_some(Effect::Count).into_iter().collect()
 }
 
-fn on_news(model: &mut Model, heard: Heard) -> Vec<Effect> {
+fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
@@ -177,13 +178,25 @@ fn on_news(model: &mut Model, heard: Heard) -> Vec<Effect> {
     // Most polls bring no news, and most of these are about what isn't shown.
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
+    let is_news = is_news || news.polls_dropped;
     let touched = news.rows(true);
     if !is_news && !touched.iter().any(is_shown) {
         return Vec::new();
     }
+    leave_deleted(model, &news, now);
     model.look_again();
     let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
     reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
+}
+
+/// What is open and was removed can't stay open.
+fn leave_deleted(model: &mut Model, news: &News, now: Now) {
+    let is_selected = |row: i64| model.list.selected == Some(RowId(row));
+    let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
+    if removed && matches!(model.screen, Screen::Detail { .. }) {
+        model.screen = Screen::List;
+        model.tell(Tone::Bad, "It was removed.", now.mono);
+    }
 }
 
 /// A part of the list was read, or why it wasn't: of another view it may have been called off.
