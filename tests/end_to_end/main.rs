@@ -11,7 +11,10 @@
 
 mod common;
 mod one_shot;
+#[path = "../session/mod.rs"]
+mod session;
 mod sharing;
+mod together;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
