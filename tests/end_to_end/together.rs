@@ -166,10 +166,13 @@ fn agree_over(count: usize) {
     let again = list.iter().filter(|tx| text(tx, "ticket").starts_with("AGAIN-")).count();
     assert_eq!((list.len(), again), (count, count - SLICE));
     let tabs = tabs(&list);
-    for key in ["g", "G"] {
+    for (key, row) in [("g", 1), ("G", count)] {
         three.dashboard.press(key);
-        let is_so = |screen: &str| tabs.iter().all(|tab| screen.contains(tab)) && rows_are_right(screen, &expected);
-        three.dashboard.wait_until(&format!("{tabs:?} and the right rows"), is_so);
+        let here = format!("row {row} of {count} ");
+        let is_so = |screen: &str| screen.contains(&here) && tabs.iter().all(|tab| screen.contains(tab));
+        three.dashboard.wait_until(&format!("{here}, {tabs:?} and the right rows"), |screen| {
+            is_so(screen) && rows_are_right(screen, &expected)
+        });
     }
     three.end();
     simulation.end_within_budget();

@@ -9,15 +9,16 @@ use std::{
     io::{Read, Write},
     num::NonZero,
     process::Command,
-    sync::mpsc::{self, Receiver},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     thread,
     time::Duration,
 };
 
+use hoptop::clock::{Clock, Mono};
 use portable_pty::{Child, CommandBuilder, ExitStatus, PtySize, native_pty_system};
 
-/// How long it waits for the next piece of output, before it says what is on the screen instead.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits for what it expects, before it says what is on the screen instead.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A program in a terminal.
 pub struct Session {
@@ -26,8 +27,7 @@ pub struct Session {
     keys: Box<dyn Write + Send>,
     screen: vt100::Parser,
     raw: Vec<u8>,
-    /// Pieces of output that may still come before the test gives up.
-    patience: usize,
+    clock: Clock,
 }
 
 impl Session {
@@ -50,7 +50,7 @@ impl Session {
             }
         });
         let screen = vt100::Parser::new(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap(), 0);
-        Self { child, output, keys, screen, raw: Vec::new(), patience: 1_000 }
+        Self { child, output, keys, screen, raw: Vec::new(), clock: Clock::system() }
     }
 
     /// What is on the screen.
@@ -72,8 +72,9 @@ impl Session {
     /// Waits until the screen is as it is expected, which `what` names.
     #[track_caller]
     pub fn wait_until(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) {
+        let until = self.clock.now().mono + PATIENCE;
         while !is_expected(&self.text()) {
-            match self.next_output() {
+            match self.next_output(until) {
                 Some(bytes) => self.take(&bytes),
                 None => panic!("it ended before it showed {what}; the screen:\n{}", self.text()),
             }
@@ -87,9 +88,11 @@ impl Session {
     }
 
     /// The next piece of output; `None` at its end. A screen that is drawn on and on without what is waited for fails too.
-    fn next_output(&mut self) -> Option<Vec<u8>> {
-        self.patience = self.patience.checked_sub(1).unwrap_or_else(|| panic!("in vain; the screen:\n{}", self.text()));
-        self.output.recv_timeout(PATIENCE).ok()
+    fn next_output(&self, until: Mono) -> Option<Vec<u8>> {
+        match self.output.recv_timeout(until.since(self.clock.now().mono)) {
+            Err(RecvTimeoutError::Timeout) => panic!("in vain; the screen:\n{}", self.text()),
+            piece => piece.ok(),
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -115,7 +118,8 @@ impl Session {
 
     /// Waits for the end, and checks that the terminal is as it was: main screen, cursor, no bracketed paste.
     pub fn end(mut self) -> (ExitStatus, String) {
-        while let Some(bytes) = self.next_output() {
+        let until = self.clock.now().mono + PATIENCE;
+        while let Some(bytes) = self.next_output(until) {
             self.take(&bytes);
         }
         let status = self.child.wait().unwrap();
