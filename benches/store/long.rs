@@ -68,10 +68,12 @@ fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<U
     };
     let transfer = world.find(new.told.transaction_id.as_str()).unwrap();
     let at = start + TimeDelta::milliseconds(row.0 % 60_000);
-    let mut seen = material::seen(row, (&new.told, material::body(transfer, said, Duration::from_secs(60))), at);
-    if said.0 == "success" {
-        // As if retention had dropped them: no list reads a body, and it saves minutes.
-        seen.observation.body = None;
+    let age = Duration::from_secs(60);
+    if said.0 != "success" {
+        return material::seen(row, (&new.told, material::body(transfer, said, age)), at);
     }
+    // As if retention had dropped the body: no list reads it, and that saves minutes.
+    let mut seen = material::seen(row, (&new.told, material::short_body(transfer, said, age)), at);
+    seen.observation.body = None;
     seen
 }
