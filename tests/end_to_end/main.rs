@@ -12,7 +12,10 @@
 mod common;
 mod in_and_out;
 mod one_shot;
+#[path = "../session/mod.rs"]
+mod session;
 mod sharing;
+mod together;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
