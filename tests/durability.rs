@@ -171,10 +171,10 @@ fn child_that_writes() {
     for part in 0.. {
         let world = material::world(seed.parse::<u64>().unwrap() << 32 | part, BATCH, now);
         let batch = world.transfers();
-        let rows = store.import("default", batch.clone(), now).wait().unwrap().added;
+        let report = store.import("default", batch.clone(), now).wait().unwrap();
         batch.iter().for_each(|new| say(new.told.transaction_id.as_str(), 0, "-"));
-        for (row, new) in rows.iter().zip(&batch) {
-            for (answer, seen) in (1..).zip(material::answers(&world, *row, new, now)) {
+        for (row, new) in material::added(&report).zip(&batch) {
+            for (answer, seen) in (1..).zip(material::answers(&world, row, new, now)) {
                 let status = material::WAY[answer - 1].0;
                 in_flight.push_back((
                     new.told.transaction_id.clone(),

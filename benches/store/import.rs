@@ -42,7 +42,7 @@ pub fn print(bench: &mut Bench) {
 
 fn csv(batch: &[NewTransaction]) -> String {
     let mut text = format!("{COLUMNS}\n");
-    for NewTransaction { told, labels, note } in batch {
+    for NewTransaction { told, labels, notes, .. } in batch {
         let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
         writeln!(
             text,
@@ -57,7 +57,7 @@ fn csv(batch: &[NewTransaction]) -> String {
             or_none(&told.from_address),
             or_none(&told.ticket),
             labels.join(";"),
-            or_none(note),
+            notes.join(" "),
         )
         .unwrap();
     }

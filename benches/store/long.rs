@@ -51,8 +51,9 @@ fn fill(store: &Store, (chunk, size): (usize, usize), start: DateTime<Utc>) {
         new.told.ticket = number.is_multiple_of(4).then(|| format!("SUP-{number}"));
         new.told.estimate = Some(Duration::from_secs(600 + 60 * (number % 40) as u64));
     }
-    let rows = store.import("default", batch.clone(), start).wait().unwrap().added;
-    writes::keep(store, rows.iter().zip(&batch).map(|(row, new)| answer(&world, (*row, new), start)));
+    let report = store.import("default", batch.clone(), start).wait().unwrap();
+    let rows = material::added(&report).zip(&batch);
+    writes::keep(store, rows.map(|(row, new)| answer(&world, (row, new), start)));
 }
 
 /// What is heard of a transaction: nine of ten have settled, a few badly; of the others most are on their way.

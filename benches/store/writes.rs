@@ -45,9 +45,9 @@ pub fn print(bench: &mut Bench) {
 fn import(path: &Path, world: &World, bench: &Bench) -> Vec<Seen> {
     let (store, now) = (Store::open(path).unwrap(), bench.clock.now().wall);
     let new = world.transfers();
-    let rows = store.import("default", new.clone(), now).wait().unwrap().added;
-    let mut seen: Vec<Seen> =
-        rows.iter().zip(&new).flat_map(|(row, new)| material::answers(world, *row, new, now)).collect();
+    let report = store.import("default", new.clone(), now).wait().unwrap();
+    let rows = material::added(&report).zip(&new);
+    let mut seen: Vec<Seen> = rows.flat_map(|(row, new)| material::answers(world, row, new, now)).collect();
     seen.sort_by_key(|seen| seen.at);
     seen
 }

@@ -223,7 +223,7 @@ impl Dashboard {
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
             self.take(Msg::Tick);
-            if std::mem::take(&mut self.read_again) {
+            if std::mem::take(&mut self.read_again) && !self.reading {
                 self.read_news();
             }
         }

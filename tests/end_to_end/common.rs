@@ -2,9 +2,9 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
-    process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio},
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
 
 use hoptop::sim::scenario::Scenario;
@@ -126,6 +126,7 @@ pub fn event(line: &str) -> Value {
 /// A process that runs beside the test; it ends with it at the latest.
 pub struct Running {
     child: Child,
+    input: Option<ChildStdin>,
     out: Option<BufReader<ChildStdout>>,
     err: BufReader<ChildStderr>,
 }
@@ -134,7 +135,7 @@ impl Running {
     pub fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
-        Self { child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
+        Self { input: child.stdin.take(), child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
     }
 
     /// The next line that it prints on standard error; empty at its end.
@@ -163,6 +164,12 @@ impl Running {
         events
     }
 
+    /// Writes to its standard input, if that is a pipe.
+    #[allow(dead_code, reason = "for the tests of several processes")]
+    pub fn send(&mut self, text: &str) {
+        self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -179,8 +186,9 @@ impl Running {
         self.out = None;
     }
 
-    /// Waits for its end; standard output is what hasn't been read before.
+    /// Waits for its end, which the end of its input may bring; standard output is what hasn't been read before.
     pub fn end(mut self) -> Ended {
+        self.input = None;
         let (mut out, mut err) = (String::new(), String::new());
         if let Some(pipe) = &mut self.out {
             pipe.read_to_string(&mut out).unwrap();

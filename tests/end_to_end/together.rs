@@ -1,6 +1,6 @@
-//! A dashboard, a `watch` and a writer on one store: none gets into another's way, and in the end all show the same.
+//! A dashboard, a `watch` and an `import --follow` on one store: none gets into another's way, and in the end all show the same.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, process::Stdio, time::Duration};
 
 use hoptop::sim::scenario::Scenario;
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ struct Three {
     home: Home,
     dashboard: Session,
     watch: Running,
+    import: Running,
     /// The last status of each transaction that `watch` told.
     told: Statuses,
 }
@@ -40,16 +41,20 @@ impl Three {
         let mut dashboard = Session::start(&polling(&[]), (120, 40));
         dashboard.wait_for(&[&format!("5 All {}", first.len())]);
         let watch = Running::start(polling(&["watch", "--json"]));
-        Self { home, dashboard, watch, told: Statuses::new() }
+        let mut following = home.hoptop(&["import", "-", "--follow"]);
+        let mut import = Running::start({
+            following.stdin(Stdio::piped());
+            following
+        });
+        import.send(HEADER);
+        Self { home, dashboard, watch, import, told: Statuses::new() }
     }
 
-    /// Tracks rows as a person's script would, and waits until `watch` has said so: by then the store is being read and written
+    /// Sends rows as a person's program would, and waits until `watch` has said so: by then the store is being read and written
     /// by all three.
     fn write(&mut self, (rows, again): (&[String], &[String])) {
         let again: Vec<String> = again.iter().map(|row| row.replace(",SUP-", ",AGAIN-")).collect();
-        let ended = self.home.run(&["import", &self.home.write("slice.csv", &csv(&[rows, &again].concat()))]);
-        let said = format!("{} tracked, {} updated, 0 known already\n", rows.len(), again.len());
-        assert!(ended.out.starts_with(&said) && (ended.code, ended.err.as_str()) == (Some(0), ""), "{ended:?}");
+        self.import.send(&[rows, &again].concat().iter().fold(String::new(), |lines, row| lines + row + "\n"));
         let events = self.watch.until("imported", rows.len());
         events.iter().for_each(|event| self.hear(event));
         while self.dashboard.take_within(Duration::ZERO) {}
@@ -73,6 +78,8 @@ impl Three {
         self.dashboard.press("q");
         let (status, screen) = self.dashboard.end();
         assert_eq!(status.exit_code(), 0);
+        let import = self.import.end();
+        assert_eq!((import.code, import.err.as_str()), (Some(0), ""), "{import:?}");
         self.watch.signal("TERM");
         let watch = self.watch.end();
         assert_eq!((watch.code, watch.err.as_str()), (Some(143), ""));

@@ -15,7 +15,7 @@ use hoptop::{
         transaction::{NewTransaction, Told},
     },
     sim::{body, plan::Transfer, world::World},
-    store::Seen,
+    store::{ImportReport, Seen},
 };
 
 /// What a body weighs that fills every field that `service.md` (2.2 to 2.5) shows.
@@ -65,6 +65,12 @@ pub fn seen(row: RowId, (told, body): (&Told, String), at: DateTime<Utc>) -> See
         chains: heard.chains,
     };
     Seen { transaction: row, observation, at }
+}
+
+/// The rows that an import added to a store, all one after the other.
+pub fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
+    let first = report.added.first[0].0;
+    (first..).take(report.added.count).map(RowId)
 }
 
 /// All that three answers say of a transfer, a minute apart.
