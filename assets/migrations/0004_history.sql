@@ -82,6 +82,7 @@ CREATE TABLE records (
     -- Text as it is, or compressed (see `observations.body`).
     record              ANY,
     record_dictionary   INTEGER REFERENCES dictionaries (id),
+    record_base         INTEGER,
     body                ANY,
     body_dictionary     INTEGER REFERENCES dictionaries (id),
     body_base           INTEGER
@@ -89,7 +90,8 @@ CREATE TABLE records (
 
 INSERT INTO records (transaction_row, record) SELECT id, record FROM transactions WHERE record IS NOT NULL;
 
--- What the bodies of one route have in common, without what belongs to a single transaction: the newest is used.
+-- What the bodies and the records of one route have in common, without what belongs to a single transaction: the newest is
+-- used. Compressed.
 CREATE TABLE dictionaries (
     id                  INTEGER PRIMARY KEY AUTOINCREMENT,
     from_chain          TEXT    NOT NULL,
@@ -128,7 +130,7 @@ CREATE TABLE observations_anew (
     http_status         INTEGER,
     latency             INTEGER NOT NULL,
     -- Text as it came, or that text compressed by zstd: with a dictionary, with the body of another observation of the same
-    -- transaction, or by itself. NULL if none came or it was dropped.
+    -- transaction behind it, or by itself. NULL if none came or it was dropped.
     body                ANY,
     body_dictionary     INTEGER REFERENCES dictionaries (id),
     body_base           INTEGER
@@ -157,12 +159,21 @@ CREATE TABLE changes_anew (
 INSERT INTO changes_anew (seq, at, profile, transaction_row, event, what)
 SELECT seq, at, CASE WHEN transaction_row IS NULL THEN profile END, transaction_row, event,
     nullif(json_remove(what, '$.event'), '{}')
-FROM changes;
+FROM changes WHERE event <> 'polled';
+
+-- Entries that only say that something was polled, numbered with the others: only the newest are kept, and apart, so that the
+-- room of those that go is free again.
+CREATE TABLE polls (
+    seq                 INTEGER PRIMARY KEY,
+    at                  INTEGER NOT NULL,
+    transaction_row     INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO polls SELECT seq, at, transaction_row FROM changes WHERE event = 'polled' AND transaction_row IS NOT NULL;
 
 DROP TABLE changes;
 ALTER TABLE changes_anew RENAME TO changes;
 CREATE INDEX changes_by_transaction ON changes (transaction_row);
-CREATE INDEX changes_polled ON changes (seq) WHERE event = 'polled';
 
 -- Acknowledged by a person, with their words.
 ALTER TABLE alerts ADD COLUMN acknowledged_at INTEGER;

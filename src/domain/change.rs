@@ -14,7 +14,7 @@ use super::{
 /// One entry of the change feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Its number; grows by commit, never reused.
+    /// Its number; grows by commit, never reused. Changes that an answer brought together may share it.
     pub seq: i64,
     /// When it happened.
     pub at: DateTime<Utc>,

@@ -72,12 +72,19 @@ pub(super) fn dictionary(db: &Connection, told: &Told) -> Result<Option<Dictiona
         "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1",
     )?;
     let route = [told.from_chain.as_str(), told.to_chain.as_str()];
-    let read = |row: &Row<'_>| Ok(Dictionary { id: row.get(0)?, content: row.get(1)? });
-    Ok(statement.query_row(route, read).optional()?)
+    let found = statement.query_row(route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
+    found.map(|(id, packed)| Ok(Dictionary { id, content: decompress(&packed, b"")?.into_bytes() })).transpose()
 }
 
-/// Packs the first text of a transaction: with its route's dictionary, or a new one where that one serves badly.
-pub(super) fn pack_first(db: &Connection, told: &Told, text: &str) -> Result<Packed, StoreError> {
+fn content(db: &Connection, id: i64) -> Result<Vec<u8>, StoreError> {
+    let mut statement = db.prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?;
+    let packed: Vec<u8> = statement.query_row([id], |row| row.get(0))?;
+    Ok(decompress(&packed, b"")?.into_bytes())
+}
+
+/// Packs the first body of a transaction: with its route's dictionary, or a new one where that one serves badly. `record` is what
+/// was read of it.
+pub(super) fn pack_first(db: &Connection, told: &Told, (text, record): (&str, &str)) -> Result<Packed, StoreError> {
     let known = dictionary(db, told)?;
     let packed = pack(text, known.as_ref())?;
     // Without a dictionary the next texts of the transaction couldn't be packed with this one.
@@ -85,7 +92,7 @@ pub(super) fn pack_first(db: &Connection, told: &Told, text: &str) -> Result<Pac
     if serves || text.len() < 4 * LEAST {
         return Ok(packed);
     }
-    match make_dictionary(db, told, text)? {
+    match make_dictionary(db, told, &format!("{record}{text}"))? {
         Some(made) => pack(text, Some(&made)),
         None => Ok(packed),
     }
@@ -98,10 +105,17 @@ pub(super) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<Packed
     Ok(compress(text, content)?.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: None }))
 }
 
-/// Packs a text with another one of the same transaction, which the store has under `base`.
-pub(super) fn pack_like(text: &str, (base, like): (i64, &str)) -> Result<Packed, StoreError> {
-    let packed = compress(text, like.as_bytes())?;
-    Ok(packed.map_or(Packed::plain(text), |value| Packed { value, dictionary: None, base: Some(base) }))
+/// Packs a text with another one of the same transaction, which the store has under `base`, and with a dictionary before it if
+/// there is one.
+pub(super) fn pack_like(
+    text: &str,
+    dictionary: Option<&Dictionary>,
+    (base, like): (i64, &str),
+) -> Result<Packed, StoreError> {
+    let content = dictionary.map_or(&[][..], |dictionary| &dictionary.content);
+    let id = dictionary.map(|dictionary| dictionary.id);
+    let packed = compress(text, &[content, like.as_bytes()].concat())?;
+    Ok(packed.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: Some(base) }))
 }
 
 /// The text; `None` if there is none. `base` finds the text that it was packed with.
@@ -118,14 +132,11 @@ pub(super) fn unpack(
             return Err(StoreError::Unpack("a number stands where a text belongs".into()));
         }
     };
-    let content = match (packed.dictionary, packed.base) {
-        (Some(id), _) => db
-            .prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?
-            .query_row([id], |row| row.get::<_, Vec<u8>>(0))?,
-        (None, Some(id)) => base(id)?.unwrap_or_default().into_bytes(),
-        (None, None) => Vec::new(),
-    };
-    Ok(Some(decompress(bytes, &content)?))
+    let mut like = packed.dictionary.map(|id| content(db, id)).transpose()?.unwrap_or_default();
+    if let Some(id) = packed.base {
+        like.extend(base(id)?.unwrap_or_default().into_bytes());
+    }
+    Ok(Some(decompress(bytes, &like)?))
 }
 
 thread_local! {
@@ -167,14 +178,15 @@ fn decompress(bytes: &[u8], like: &[u8]) -> Result<String, StoreError> {
 
 /// Keeps what a text has in common with others of its route, unless the route has its share already.
 fn make_dictionary(db: &Connection, told: &Told, text: &str) -> Result<Option<Dictionary>, StoreError> {
-    let content = skeleton(text, told).into_bytes();
+    let content = skeleton(text, told);
+    let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let made = db
         .prepare_cached(
             "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3
              WHERE (SELECT count(*) FROM dictionaries WHERE from_chain = ?1 AND to_chain = ?2) < ?4",
         )?
-        .execute(params![told.from_chain.as_str(), told.to_chain.as_str(), content, DICTIONARIES])?;
-    Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content }))
+        .execute(params![told.from_chain.as_str(), told.to_chain.as_str(), packed, DICTIONARIES])?;
+    Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content: content.into_bytes() }))
 }
 
 /// A text without what names a single transaction: what we were told of it, and whatever looks like a hash or an address.

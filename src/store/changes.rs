@@ -17,9 +17,14 @@ use crate::domain::{
 
 /// How many entries without news are kept before the older half goes.
 const POLLED_KEPT: i64 = 20_000;
+/// And how often the older ones go.
+const POLLED_PRUNED: i64 = 1_000;
 
 /// Where the JSON of an event has its name; the table has a column for it.
 const EVENT: &str = "event";
+/// Where the JSON of an entry has its steps.
+const STEPS: &str = "steps";
+const POLLED: &str = "polled";
 
 const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation
@@ -57,27 +62,50 @@ impl<'a> Entry<'a> {
 }
 
 pub(super) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
-    let profile = entry.profile;
+    insert(db, entry, (what.name(), details(what)?))
+}
+
+fn insert(db: &Connection, entry: &Entry<'_>, (event, details): (&str, Option<String>)) -> Result<(), StoreError> {
+    let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
+    if let (POLLED, Some(row)) = (event, row) {
+        db.prepare_cached("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)")?.execute([seq, at, row])?;
+        return if seq % POLLED_PRUNED == 0 { prune(db, seq - POLLED_KEPT) } else { Ok(()) };
+    }
+    let profile = row.is_none().then_some(entry.profile);
     db.prepare_cached(
-        "INSERT INTO changes (at, profile, transaction_row, event, what, observation) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation) VALUES (?, ?, ?, ?, ?, ?, ?)",
     )?
-    .execute(params![
-        columns::moment(entry.at),
-        entry.transaction.is_none().then_some(profile),
-        entry.transaction.map(|row| row.0),
-        what.name(),
-        details(what)?,
-        entry.observation
-    ])?;
-    let seq = db.last_insert_rowid();
-    if seq % POLLED_KEPT == 0 {
-        prune(db, seq - POLLED_KEPT)?;
+    .execute(params![seq, at, profile, row, event, details, entry.observation])?;
+    Ok(())
+}
+
+/// Appends what one answer brought. New steps mostly come together, and share an entry.
+pub(super) fn append_all(db: &Connection, entry: &Entry<'_>, changes: &[What]) -> Result<(), StoreError> {
+    let step = |what: &What| match what {
+        What::StepAdded { index } => Some(*index),
+        _ => None,
+    };
+    let steps: Vec<usize> = changes.iter().filter_map(step).collect();
+    let mut told = false;
+    for what in changes {
+        match step(what) {
+            None => append(db, entry, what)?,
+            Some(_) if std::mem::replace(&mut told, true) => {}
+            Some(_) => {
+                let details = serde_json::json!({ STEPS: steps }).to_string();
+                insert(db, entry, (what.name(), Some(details)))?;
+            }
+        }
     }
     Ok(())
 }
 
 /// What an event says beyond its name.
 fn details(what: &What) -> Result<Option<String>, StoreError> {
+    if let What::StatusChanged { previous, current } = what {
+        // Of these there are most.
+        return Ok(Some(serde_json::json!([previous, current]).to_string()));
+    }
     let unreadable = |error| columns::unreadable(0, error);
     let Value::Object(mut fields) = serde_json::to_value(what).map_err(unreadable)? else { return Ok(None) };
     fields.remove(EVENT);
@@ -91,56 +119,88 @@ pub(super) fn append_imported(
     entry: &Entry<'_>,
     rows: RangeInclusive<RowId>,
 ) -> Result<(), StoreError> {
-    let before = last(db)?;
     // One statement for all of them: of a large batch a tenth of what one each would take.
     db.prepare_cached(
-        "INSERT INTO changes (at, transaction_row, event)
-         SELECT ?, id, ? FROM transactions WHERE id BETWEEN ? AND ? ORDER BY id",
+        "INSERT INTO changes (seq, at, transaction_row, event)
+         SELECT ?1 + id, ?2, id, ?3 FROM transactions WHERE id BETWEEN ?4 AND ?5 ORDER BY id",
     )?
-    .execute(params![columns::moment(entry.at), What::Imported.name(), rows.start().0, rows.end().0])?;
-    let passed = last(db)? / POLLED_KEPT;
-    if passed > before / POLLED_KEPT {
-        prune(db, (passed - 1) * POLLED_KEPT)?;
-    }
+    .execute(params![
+        last(db)? + 1 - rows.start().0,
+        columns::moment(entry.at),
+        What::Imported.name(),
+        rows.start().0,
+        rows.end().0
+    ])?;
     Ok(())
 }
 
 fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
-    db.execute("DELETE FROM changes WHERE event = 'polled' AND seq <= ?", [floor])?;
-    db.execute("UPDATE feed SET floor = ?", [floor])?;
+    db.execute("DELETE FROM polls WHERE seq <= ?", [floor])?;
+    db.execute("UPDATE feed SET floor = max(floor, ?)", [floor])?;
     Ok(())
 }
 
 /// The number of the last entry; 0 if there is none.
 pub(super) fn last(db: &Connection) -> Result<i64, StoreError> {
-    Ok(db.prepare_cached("SELECT ifnull(max(seq), 0) FROM changes")?.query_row([], |row| row.get(0))?)
+    // What was removed with its transaction had a number too, which must never come again.
+    let sql = "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0),
+               ifnull((SELECT max(seq) FROM polls), 0))";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
     let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
-    let mut statement = db.prepare_cached(&format!("{SELECT} WHERE seq > ? ORDER BY seq LIMIT ?"))?;
+    // Both by their numbers, so that neither is sorted.
+    let sql = format!(
+        "SELECT seq, at, (SELECT profile FROM transactions WHERE id = transaction_row), transaction_row, '{POLLED}', NULL, NULL
+         FROM polls WHERE seq > ?1 UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(Feed { changes: rows.collect::<Result<_, _>>()?, whole: seq >= floor })
+    Ok(Feed { changes: flat(rows)?, whole: seq >= floor })
 }
 
 /// What brought news of one transaction, the oldest first.
 pub(super) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
-    let sql = format!("{SELECT} WHERE transaction_row = ? AND event <> 'polled' ORDER BY seq");
+    let sql = format!("{SELECT} WHERE transaction_row = ? ORDER BY seq");
     let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([transaction.0], read)?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    flat(statement.query_map([transaction.0], read)?)
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Change> {
-    let fields = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose();
-    let mut fields: Map<String, Value> = fields.map_err(|error| columns::unreadable(5, error))?.unwrap_or_default();
-    fields.insert(EVENT.to_owned(), Value::String(row.get(4)?));
-    Ok(Change {
-        seq: row.get(0)?,
-        at: columns::moment_from(row.get(1)?),
-        profile: row.get(2)?,
-        transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
-        what: serde_json::from_value(Value::Object(fields)).map_err(|error| columns::unreadable(5, error))?,
-        observation: row.get(6)?,
-    })
+fn flat(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<Vec<Change>, StoreError> {
+    let rows: Vec<Vec<Change>> = rows.collect::<Result<_, _>>()?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// What an entry says: one change, or several steps.
+fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
+    let unreadable = |error| columns::unreadable(5, error);
+    let details = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose().map_err(unreadable)?;
+    let whats: Vec<What> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
+        Value::Object(mut fields) => match fields.remove(STEPS) {
+            Some(steps) => {
+                let steps: Vec<usize> = serde_json::from_value(steps).map_err(unreadable)?;
+                steps.into_iter().map(|index| What::StepAdded { index }).collect()
+            }
+            None => {
+                fields.insert(EVENT.to_owned(), Value::String(row.get(4)?));
+                vec![serde_json::from_value(Value::Object(fields)).map_err(unreadable)?]
+            }
+        },
+        pair => {
+            let (previous, current) = serde_json::from_value(pair).map_err(unreadable)?;
+            vec![What::StatusChanged { previous, current }]
+        }
+    };
+    let change = |what| {
+        Ok(Change {
+            seq: row.get(0)?,
+            at: columns::moment_from(row.get(1)?),
+            profile: row.get(2)?,
+            transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
+            what,
+            observation: row.get(6)?,
+        })
+    };
+    whats.into_iter().map(change).collect()
 }

@@ -155,14 +155,16 @@ impl<'a> Listing<'a> {
         let Some(standing) = self.standing(row)? else { return Ok(0) };
         let mut count = 0;
         for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
-            let mut condition = self.condition.clone().and(stretch.condition, &[]);
-            if index == standing.stretch {
-                let (sql, parameters) = stretch.behind(&standing.values, Way::Backwards);
-                condition = condition.and(&format!("({sql})"), &parameters);
+            let own = self.condition.clone().and(stretch.condition, &[]);
+            let conditions = match index == standing.stretch {
+                true => behind(&own, stretch, &standing, Way::Backwards),
+                false => vec![own],
+            };
+            for Condition { sql, parameters } in conditions {
+                let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
+                let parameters = params_from_iter(parameters);
+                count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
             }
-            let sql = format!("SELECT count(*) FROM transactions WHERE {}", condition.sql);
-            let parameters = params_from_iter(&condition.parameters);
-            count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
         }
         Ok(count)
     }
@@ -185,8 +187,13 @@ impl<'a> Listing<'a> {
                 Way::Forwards => index < standing.stretch,
                 Way::Backwards => index > standing.stretch,
             });
-            if !passed && found.len() < most {
-                found.extend(self.read_rows(self.query(stretch, place, way), most - found.len())?);
+            if passed {
+                continue;
+            }
+            for query in self.queries(stretch, place, way) {
+                if found.len() < most {
+                    found.extend(self.read_rows(query, most - found.len())?);
+                }
             }
         }
         Ok(found)
@@ -199,15 +206,17 @@ impl<'a> Listing<'a> {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The query for the rows of a stretch; the last parameter is how many.
-    fn query(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> (String, Vec<Value>) {
-        let mut condition = self.condition.clone().and(stretch.condition, &[]);
-        if let Some(standing) = from {
-            let (sql, parameters) = stretch.behind(&standing.values, way);
-            condition = condition.and(&format!("({sql})"), &parameters);
-        }
-        let Condition { sql, parameters } = condition;
-        (format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", stretch.order(way)), parameters)
+    /// The queries for the rows of a stretch, one after the other; the last parameter of each is how many.
+    fn queries(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> Vec<(String, Vec<Value>)> {
+        let own = self.condition.clone().and(stretch.condition, &[]);
+        let conditions = match from {
+            Some(standing) => behind(&own, stretch, standing, way),
+            None => vec![own],
+        };
+        let query = |Condition { sql, parameters }| {
+            (format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", stretch.order(way)), parameters)
+        };
+        conditions.into_iter().map(query).collect()
     }
 
     /// Where a row stands, whether it passes or not; nothing of one that isn't there.
@@ -241,6 +250,12 @@ impl<'a> Listing<'a> {
         let Some(transaction) = transactions::by_row(self.db, row)? else { return Ok(None) };
         Ok(Some(Listed { alerts: alerts::of_transaction(self.db, row)?, transaction }))
     }
+}
+
+/// A condition for the rows behind one, in parts.
+fn behind(own: &Condition, stretch: &Stretch, standing: &Standing, way: Way) -> Vec<Condition> {
+    let parts = stretch.behind(&standing.values, way).into_iter();
+    parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
 }
 
 /// Where a row stands in an order.

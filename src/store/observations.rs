@@ -10,6 +10,7 @@ use super::{
     changes::{self, Entry},
     columns,
     error::StoreError,
+    records,
 };
 use crate::domain::{
     change::What,
@@ -123,16 +124,22 @@ pub(super) fn pack(
     if !is_record {
         return bodies::pack(text, None);
     }
+    match first(db, transaction.id)? {
+        Some((id, like)) => bodies::pack_like(text, None, (id, &like)),
+        None => bodies::pack_first(db, &transaction.told, (text, &records::json(transaction)?.unwrap_or_default())),
+    }
+}
+
+/// The first body of a transaction that others are packed with, and its number.
+fn first(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, StoreError> {
     let first = db
         .prepare_cached(
             "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
         )?
-        .query_row([transaction.id.0], |row| row.get::<_, i64>(0))
+        .query_row([transaction.0], |row| row.get::<_, i64>(0))
         .optional()?;
-    match first.map(|id| Ok::<_, StoreError>((id, body(db, id)?))).transpose()? {
-        Some((id, Some(like))) => bodies::pack_like(text, (id, &like)),
-        _ => bodies::pack_first(db, &transaction.told, text),
-    }
+    let Some(id) = first else { return Ok(None) };
+    Ok(body(db, id)?.map(|body| (id, body)))
 }
 
 /// The body of one entry.
@@ -237,6 +244,8 @@ pub(super) fn drop_bodies(db: &Connection, rows: &[RowId], at: DateTime<Utc>) ->
         "SET body = NULL, body_dictionary = NULL, body_base = NULL WHERE transaction_row = ? AND body IS NOT NULL";
     let mut dropped = Dropped::default();
     for row in rows {
+        // What is known of it must not need what is dropped.
+        records::pack_alone(db, *row)?;
         let bodies = db.prepare_cached(&format!("UPDATE observations {clear}"))?.execute([row.0])?
             + db.prepare_cached(&format!("UPDATE records {clear}"))?.execute([row.0])?;
         // Another process may have done it already.

@@ -105,35 +105,53 @@ impl Stretch {
         self.keys.iter().map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// The condition for the rows behind the one that stands at `place`, with its parameters.
-    pub(super) fn behind(&self, place: &[Value], way: Way) -> (String, Vec<Value>) {
-        let falls = self.keys.first().is_some_and(|key| key.descends(way));
-        let alike = self.keys.iter().take_while(|key| key.descends(way) == falls).count();
-        let mut parameters: Vec<Value> = place.iter().take(alike).cloned().collect();
-        // As far as the keys go the same way an index finds the beginning by them.
-        let range = format!(
-            "({}) {}{} ({})",
-            self.keys.iter().take(alike).map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", "),
-            if falls { "<" } else { ">" },
-            if alike < self.keys.len() { "=" } else { "" },
-            vec!["?"; alike].join(", ")
-        );
-        if alike == self.keys.len() {
-            return (range, parameters);
+    /// The conditions for the rows behind the one that stands at `place`, in the order in which the rows come: first those that
+    /// are equal by all keys but the number, then the others. One by one an index finds the beginning of each; there may be a
+    /// million that are equal.
+    pub(super) fn behind(&self, place: &[Value], way: Way) -> Vec<(String, Vec<Value>)> {
+        let Some((number, keys)) = self.keys.split_last() else { return Vec::new() };
+        let equal = keys.iter().map(|key| format!("{} = ?", key.sql));
+        let ties = equal.chain([format!("{} {} ?", number.sql, number.beyond(way))]).collect::<Vec<_>>().join(" AND ");
+        let mut conditions = vec![(ties, place.to_vec())];
+        if !keys.is_empty() {
+            conditions.push(beyond(keys, place, way));
         }
-        let mut ways = Vec::new();
-        for (index, key) in self.keys.iter().enumerate() {
-            let equal = self.keys.iter().take(index).map(|key| format!("{} = ?", key.sql));
-            let sign = if key.descends(way) { "<" } else { ">" };
-            let beyond = format!("{} {sign} ?", key.sql);
-            ways.push(equal.chain([beyond]).collect::<Vec<_>>().join(" AND "));
-            parameters.extend(place.iter().take(index + 1).cloned());
-        }
-        (format!("{range} AND ({})", ways.join(" OR ")), parameters)
+        conditions
     }
 }
 
+/// The condition for the rows that come behind a place by these keys.
+fn beyond(keys: &[Key], place: &[Value], way: Way) -> (String, Vec<Value>) {
+    let falls = keys.first().is_some_and(|key| key.descends(way));
+    let alike = keys.iter().take_while(|key| key.descends(way) == falls).count();
+    let mut parameters: Vec<Value> = place.iter().take(alike).cloned().collect();
+    // As far as the keys go the same way an index finds the beginning by them.
+    let range = format!(
+        "({}) {}{} ({})",
+        keys.iter().take(alike).map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", "),
+        if falls { "<" } else { ">" },
+        if alike < keys.len() { "=" } else { "" },
+        vec!["?"; alike].join(", ")
+    );
+    if alike == keys.len() {
+        return (range, parameters);
+    }
+    let mut ways = Vec::new();
+    for (index, key) in keys.iter().enumerate() {
+        let equal = keys.iter().take(index).map(|key| format!("{} = ?", key.sql));
+        let beyond = format!("{} {} ?", key.sql, key.beyond(way));
+        ways.push(equal.chain([beyond]).collect::<Vec<_>>().join(" AND "));
+        parameters.extend(place.iter().take(index + 1).cloned());
+    }
+    (format!("{range} AND ({})", ways.join(" OR ")), parameters)
+}
+
 impl Key {
+    /// What holds of a value that comes behind another.
+    fn beyond(&self, way: Way) -> &'static str {
+        if self.descends(way) { "<" } else { ">" }
+    }
+
     fn descends(&self, way: Way) -> bool {
         self.descending != (way == Way::Backwards)
     }

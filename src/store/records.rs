@@ -9,19 +9,32 @@ use super::{
     columns,
     error::StoreError,
     observations::{self, LastBody},
+    transactions,
 };
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 
-/// The last record of a transaction.
+/// The last record of a transaction. One that can't be unpacked any more is as good as none: the next answer brings another.
 pub(super) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
     let packed = db
-        .prepare_cached("SELECT record, record_dictionary, NULL FROM records WHERE transaction_row = ?")?
+        .prepare_cached("SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?")?
         .query_row([transaction.0], |row| Packed::read(row, 0))
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
-    let json = bodies::unpack(db, &packed, |_| Ok(None))?;
+    let json = match bodies::unpack(db, &packed, |base| observations::body(db, base)) {
+        Err(StoreError::Unpack(reason)) => {
+            tracing::warn!("the record of transaction {} can't be read: {reason}", transaction.0);
+            None
+        }
+        unpacked => unpacked?,
+    };
     let record = json.map(|json| serde_json::from_str(&json)).transpose();
     Ok(record.map_err(|error| columns::unreadable(0, error))?)
+}
+
+/// A transaction's record as it is kept.
+pub(super) fn json(transaction: &Transaction) -> Result<Option<String>, StoreError> {
+    let json = transaction.learned.record.as_ref().map(serde_json::to_string).transpose();
+    Ok(json.map_err(|error| columns::unreadable(0, error))?)
 }
 
 /// Writes what an answer made of the record, and the last body where no observation has the same.
@@ -29,10 +42,10 @@ pub(super) fn write(
     db: &Connection,
     transaction: &Transaction,
     before: Option<&StatusRecord>,
-    last: LastBody<'_>,
+    (entry, last): (i64, LastBody<'_>),
 ) -> Result<(), StoreError> {
     if transaction.learned.record.as_ref() != before {
-        write_record(db, transaction)?;
+        write_record(db, transaction, entry)?;
     }
     let last = match last {
         LastBody::InHistory => Packed::NONE,
@@ -49,17 +62,34 @@ pub(super) fn write(
     Ok(())
 }
 
-fn write_record(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
-    let record = transaction.learned.record.as_ref().map(serde_json::to_string).transpose();
-    let json = record.map_err(|error| columns::unreadable(0, error))?;
-    let dictionary = bodies::dictionary(db, &transaction.told)?;
-    let packed = json.map(|json| bodies::pack(&json, dictionary.as_ref())).transpose()?.unwrap_or(Packed::NONE);
+fn write_record(db: &Connection, transaction: &Transaction, entry: i64) -> Result<(), StoreError> {
+    let packed = match (json(transaction)?, bodies::dictionary(db, &transaction.told)?) {
+        (None, _) => Packed::NONE,
+        // What a body says the record says too, in other words.
+        (Some(json), Some(dictionary)) => match observations::body(db, entry)? {
+            Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, &like))?,
+            None => bodies::pack(&json, Some(&dictionary))?,
+        },
+        (Some(json), None) => bodies::pack(&json, None)?,
+    };
+    write_packed(db, transaction.id, &packed)
+}
+
+fn write_packed(db: &Connection, row: RowId, packed: &Packed) -> Result<(), StoreError> {
     db.prepare_cached(
-        "INSERT INTO records (transaction_row, record, record_dictionary) VALUES (?1, ?2, ?3)
-         ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3",
+        "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3, record_base = ?4",
     )?
-    .execute(params![transaction.id.0, packed, packed.dictionary])?;
+    .execute(params![row.0, packed, packed.dictionary, packed.base])?;
     Ok(())
+}
+
+/// Packs a record so that it needs no body any more.
+pub(super) fn pack_alone(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    let Some(transaction) = transactions::by_row(db, row)? else { return Ok(()) };
+    let Some(json) = json(&transaction)? else { return Ok(()) };
+    let dictionary = bodies::dictionary(db, &transaction.told)?;
+    write_packed(db, row, &bodies::pack(&json, dictionary.as_ref())?)
 }
 
 /// The last body, if no observation has the same.

@@ -49,7 +49,7 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
     let before = transaction.clone();
     let changes = transaction.apply(&seen.observation, seen.at);
     let (observation, last_body) = observations::keep(db, &transaction, &seen.observation, seen.at)?;
-    records::write(db, &transaction, before.learned.record.as_ref(), last_body)?;
+    records::write(db, &transaction, before.learned.record.as_ref(), (observation, last_body))?;
     write_learned(db, &before, &transaction)?;
     let profile = transaction.profile.clone();
     for chain in &seen.observation.chains {
@@ -60,11 +60,9 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
     }
     let entry =
         Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
-    for what in &changes {
-        changes::append(db, &entry, what)?;
-        if let What::StatusChanged { .. } = what {
-            alerts::end_acknowledgements(db, transaction.id, &entry)?;
-        }
+    changes::append_all(db, &entry, &changes)?;
+    if changes.iter().any(|what| matches!(what, What::StatusChanged { .. })) {
+        alerts::end_acknowledgements(db, transaction.id, &entry)?;
     }
     let standing = alerts::standing_for(db, &profile, transaction.id)?;
     alerts::carry_out(db, &judge(&transaction, &standing, seen.at), &entry)

@@ -231,11 +231,12 @@ fn plan(store: &Store, text: &str) -> String {
         let row = listing.all().unwrap().first().copied().unwrap();
         let standing = listing.standing(row).unwrap();
         let stretch = &listing.stretches[standing.as_ref().unwrap().stretch];
-        let (sql, mut parameters) = listing.query(stretch, standing.as_ref(), way);
-        parameters.push(Value::Integer(50));
-        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-        let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
-        told += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
+        for (sql, mut parameters) in listing.queries(stretch, standing.as_ref(), way) {
+            parameters.push(Value::Integer(50));
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
+            told += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
+        }
     }
     told
 }
@@ -264,12 +265,7 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
         ("sort:hash", "transactions_by_key"),
     ] {
         let plan = plan(&store, text);
-        assert_eq!(
-            plan.matches(&format!("USING INDEX {index}")).count()
-                + plan.matches(&format!("COVERING INDEX {index}")).count(),
-            2,
-            "{text}:\n{plan}"
-        );
+        assert!(plan.lines().all(|line| line.contains(&format!("INDEX {index} "))), "{text}:\n{plan}");
         assert!(!plan.contains("TEMP B-TREE FOR ORDER BY"), "{text}:\n{plan}");
     }
     for (text, index) in [("label:vip", "labels_by_label"), ("ticket:sup-1", "transactions_by_ticket")] {
