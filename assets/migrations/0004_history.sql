@@ -175,6 +175,9 @@ DROP TABLE changes;
 ALTER TABLE changes_anew RENAME TO changes;
 CREATE INDEX changes_by_transaction ON changes (transaction_row);
 
+DROP INDEX durations_by_route;
+CREATE INDEX durations_by_route ON durations (from_chain, to_chain);
+
 -- Acknowledged by a person, with their words.
 ALTER TABLE alerts ADD COLUMN acknowledged_at INTEGER;
 ALTER TABLE alerts ADD COLUMN acknowledged_note TEXT;

@@ -16,7 +16,7 @@ use crate::domain::{
 };
 
 /// How many entries without news are kept before the older half goes.
-const POLLED_KEPT: i64 = 20_000;
+const POLLED_KEPT: i64 = 5_000;
 /// And how often the older ones go.
 const POLLED_PRUNED: i64 = 1_000;
 
@@ -25,6 +25,8 @@ const EVENT: &str = "event";
 /// Where the JSON of an entry has its steps.
 const STEPS: &str = "steps";
 const POLLED: &str = "polled";
+/// What a change of the status is called in the table: of these there are most.
+const STATUS: &str = "status";
 
 const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation
@@ -62,7 +64,8 @@ impl<'a> Entry<'a> {
 }
 
 pub(super) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
-    insert(db, entry, (what.name(), details(what)?))
+    let name = if let What::StatusChanged { .. } = what { STATUS } else { what.name() };
+    insert(db, entry, (name, details(what)?))
 }
 
 fn insert(db: &Connection, entry: &Entry<'_>, (event, details): (&str, Option<String>)) -> Result<(), StoreError> {
@@ -93,7 +96,7 @@ pub(super) fn append_all(db: &Connection, entry: &Entry<'_>, changes: &[What]) -
             Some(_) if std::mem::replace(&mut told, true) => {}
             Some(_) => {
                 let details = serde_json::json!({ STEPS: steps }).to_string();
-                insert(db, entry, (what.name(), Some(details)))?;
+                insert(db, entry, (STEPS, Some(details)))?;
             }
         }
     }
@@ -103,7 +106,6 @@ pub(super) fn append_all(db: &Connection, entry: &Entry<'_>, changes: &[What]) -
 /// What an event says beyond its name.
 fn details(what: &What) -> Result<Option<String>, StoreError> {
     if let What::StatusChanged { previous, current } = what {
-        // Of these there are most.
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
     }
     let unreadable = |error| columns::unreadable(0, error);
