@@ -151,6 +151,11 @@ impl Following {
         for taken in std::mem::take(&mut self.taken) {
             match taken {
                 Taken::Transaction(new) => batch.push(*new),
+                Taken::Profile(place, profile) if profile != cx.profile => {
+                    let own = &cx.profile;
+                    writeln!(cx.err, "warning: {place} is of the profile {profile}; such rows are tracked in {own}")?;
+                }
+                Taken::Profile(..) => {}
                 Taken::Warning(warning) => writeln!(cx.err, "warning: {warning}")?,
                 Taken::Bad(error) => {
                     self.totals.bad += 1;

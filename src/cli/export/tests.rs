@@ -13,6 +13,8 @@ use super::{
 use crate::domain::{
     fixtures,
     ids::{ChainId, TxHash},
+    observation::{Observation, Outcome},
+    record::StatusRecord,
     status::RouterStatus,
     text::{FIELD_LIMIT, clean, clean_or_none},
     transaction::{NewTransaction, Tracking, Transaction},
@@ -68,12 +70,29 @@ fn what_is_exported_imports_to_the_same_and_is_known_where_it_came_from() {
         let (text, err, exit) = exported(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
         assert_eq!((err.as_str(), exit), ("", Exit::Fine));
         let mut fresh = Bench::new();
-        assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), String::new()));
+        let elsewhere = "warning: 1 row is of the profile other, and is tracked in default; --profile names the one to track them in\n";
+        assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), elsewhere.into()));
         assert_eq!(told(&fresh), told(&bench), "{format:?}");
         let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
         let (text, ..) = exported(&mut bench, &own);
         let again = imported(&mut bench, &text);
         assert_eq!(again, ("0 tracked, 0 updated, 2 known already\n".into(), String::new()), "{format:?}");
+    }
+}
+
+#[test]
+fn a_request_id_of_the_service_that_was_cut_stands_in_no_import_s_way() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
+        let mut bench = Bench::new();
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.request_id = Some(clean(&"r".repeat(600)));
+        let outcome = Outcome::Record(Box::new(record));
+        let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
+        bench.hear(bench.track(fixtures::new(1)), answer, 30);
+        let (text, ..) = exported(&mut bench, &args(format));
+        assert!(text.contains("rrr"), "{text}");
+        assert_eq!(imported(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 known already\n");
+        assert_eq!(imported(&mut bench, &text).0, "0 tracked, 0 updated, 1 known already\n");
     }
 }
 
