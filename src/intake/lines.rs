@@ -28,6 +28,13 @@ pub enum Taken {
     Hopeless(LineError),
 }
 
+impl Taken {
+    /// Whether it is one.
+    pub fn is_transaction(&self) -> bool {
+        matches!(self, Self::Transaction(_))
+    }
+}
+
 /// A reader of lines. It is given every line of one file, in order.
 pub struct LineReader {
     options: Options,
@@ -68,6 +75,18 @@ impl LineReader {
             Format::Csv if self.columns.is_none() => self.header(line),
             _ => self.row(line),
         }
+    }
+
+    /// The number of the line that was taken last, counted from 1.
+    pub fn line(&self) -> usize {
+        self.number
+    }
+
+    /// Says that of the next line only the beginning came.
+    pub fn cut(&mut self) -> Taken {
+        self.number += 1;
+        let message = "it had no end yet when it was cut off, and was not taken".into();
+        Taken::Bad(LineError { place: Place::Line(self.number), message })
     }
 
     /// Says that the next line is longer than [`LINE_LIMIT`](Self::LINE_LIMIT).
