@@ -128,7 +128,9 @@ fn option(field: Field) -> &'static str {
         Field::Labels => "--label",
         Field::Note => "--note",
         // No option gives these.
-        Field::Notes | Field::FirstSeenAt | Field::SubmittedAtIsFirstSeen | Field::Untracked => field.name(),
+        Field::Notes | Field::FirstSeenAt | Field::SubmittedAtIsFirstSeen | Field::Untracked | Field::Profile => {
+            field.name()
+        }
     }
 }
 

@@ -5,18 +5,19 @@
 
 mod columns;
 mod sheet;
+mod target;
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, OnceLock},
 };
 
 use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, WrapErr, eyre};
 
-use self::sheet::Sheet;
+use self::{sheet::Sheet, target::Target};
 use super::{context::Context, exit::Exit, list, signals};
 use crate::domain::{filter::Filter, text};
 
@@ -83,6 +84,29 @@ pub fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         rows.write(cx, None, &|| None)?;
         return Ok(Exit::Fine);
     };
+    let name = text::clean(file);
+    let target = Target::of(Path::new(file), cx.store.path());
+    match target.map_err(|reason| eyre!(reason)).wrap_err_with(|| cannot(&name))? {
+        // Nor here, where it may have to wait for whoever reads.
+        Target::Device(device) => {
+            let written = into(&device, &rows, cx);
+            settle(written, &name, cx)
+        }
+        Target::File { path, folder } => put((&path, &folder), &rows, cx, &name),
+    }
+}
+
+fn cannot(name: &str) -> String {
+    format!("{name} can't be written")
+}
+
+/// Writes into what is there and stays.
+fn into(device: &Path, rows: &Rows, cx: &mut Context) -> Result<usize> {
+    fill(OpenOptions::new().write(true).open(device)?, rows, cx, &|| None)
+}
+
+/// Puts a file in its place, unless a signal comes before it is whole.
+fn put(place: (&Path, &Path), rows: &Rows, cx: &mut Context, name: &str) -> Result<Exit> {
     let runtime = super::runtime()?;
     let signal = {
         let _entered = runtime.enter();
@@ -91,7 +115,27 @@ pub fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     let came = Arc::new(OnceLock::new());
     let heard = Arc::clone(&came);
     runtime.spawn(async move { heard.set(signal.await) });
-    replace(Path::new(file), &rows, cx, &|| came.get().copied())
+    let interruption = || came.get().copied();
+    let written = beside(place, |half| fill(half, rows, cx, &interruption));
+    settle(written, name, cx)
+}
+
+/// Says what came of it.
+fn settle(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> {
+    match written {
+        Ok(count) => {
+            let noun = if count == 1 { "transaction" } else { "transactions" };
+            writeln!(cx.err, "{count} {noun} written to {name}")?;
+            Ok(Exit::Fine)
+        }
+        Err(report) => match report.downcast_ref::<Interrupted>() {
+            Some(Interrupted(exit)) => {
+                writeln!(cx.err, "interrupted: {name} is as it was")?;
+                Ok(*exit)
+            }
+            None => Err(report).wrap_err_with(|| cannot(name)),
+        },
+    }
 }
 
 /// Which transactions are written, and how.
@@ -134,33 +178,6 @@ impl Rows {
     }
 }
 
-/// Writes a file beside the one that is named, and puts it into its place when it is whole and on the disk.
-fn replace(file: &Path, rows: &Rows, cx: &mut Context, interruption: Interruption) -> Result<Exit> {
-    let name = text::clean(&file.display().to_string());
-    let written = match Target::of(file) {
-        Err(reason) => Err(eyre!(reason)),
-        Ok(Target::Device(device)) => {
-            let opened = OpenOptions::new().write(true).open(device);
-            opened.map_err(color_eyre::Report::from).and_then(|device| fill(device, rows, cx, interruption))
-        }
-        Ok(Target::File { path, folder }) => beside(&path, &folder, |half| fill(half, rows, cx, interruption)),
-    };
-    match written {
-        Ok(count) => {
-            let noun = if count == 1 { "transaction" } else { "transactions" };
-            writeln!(cx.err, "{count} {noun} written to {name}")?;
-            Ok(Exit::Fine)
-        }
-        Err(report) => match report.downcast_ref::<Interrupted>() {
-            Some(Interrupted(exit)) => {
-                writeln!(cx.err, "interrupted: {name} is as it was")?;
-                Ok(*exit)
-            }
-            None => Err(report).wrap_err_with(|| format!("{name} can't be written")),
-        },
-    }
-}
-
 fn fill(file: impl Write, rows: &Rows, cx: &mut Context, interruption: Interruption) -> Result<usize> {
     let mut out = BufWriter::new(file);
     let count = rows.write(cx, Some(&mut out), interruption)?;
@@ -169,7 +186,7 @@ fn fill(file: impl Write, rows: &Rows, cx: &mut Context, interruption: Interrupt
 }
 
 /// Lets `fill` write a private file in the folder, which goes if that fails, and then takes the place of `path`.
-fn beside(path: &Path, folder: &Path, fill: impl FnOnce(&File) -> Result<usize>) -> Result<usize> {
+fn beside((path, folder): (&Path, &Path), fill: impl FnOnce(&File) -> Result<usize>) -> Result<usize> {
     let half =
         tempfile::Builder::new().prefix(".hoptop-export-").tempfile_in(folder).map_err(|error| reason(&error))?;
     let count = fill(half.as_file())?;
@@ -187,28 +204,6 @@ fn reason(error: &io::Error) -> color_eyre::Report {
         io::ErrorKind::NotFound => eyre!("there is no such folder; make it, or name another"),
         io::ErrorKind::PermissionDenied => eyre!("you may not write into its folder; name another"),
         _ => eyre!("{error}"),
-    }
-}
-
-/// What a name for the output leads to.
-enum Target {
-    /// A file, there or not, and its folder.
-    File { path: PathBuf, folder: PathBuf },
-    /// Something that must not be replaced by a file: a terminal, a pipe, `/dev/null`.
-    Device(PathBuf),
-}
-
-impl Target {
-    fn of(file: &Path) -> Result<Self, &'static str> {
-        // A link stays one; what it leads to is replaced.
-        let path = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-        match fs::metadata(&path) {
-            Ok(about) if about.is_dir() => return Err("it is a folder; name a file in it"),
-            Ok(about) if !about.is_file() => return Ok(Self::Device(path)),
-            _ => {}
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Ok(Self::File { folder: folder.unwrap_or(Path::new(".")).to_owned(), path })
     }
 }
 

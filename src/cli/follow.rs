@@ -1,13 +1,15 @@
 //! `hoptop import --follow`: lines as they come, from standard input until it ends or from a file as it grows.
 //!
-//! What came together is kept together, at once. A bad line is named and passed over; it must never take the next one with
-//! it, and half a line must never be taken for one.
+//! What came together is kept together, at once or as soon as the store can keep it. A bad line is named and passed over;
+//! it must never take the next one with it, and half a line must never be taken for one.
 
 mod feed;
 
-use color_eyre::eyre::Result;
+use std::{io::Write, pin::Pin};
 
-use self::feed::{Feed, Piece};
+use color_eyre::eyre::{Result, WrapErr};
+
+use self::feed::{Feed, INTERVAL, Piece, Why};
 use super::{
     context::Context,
     exit::Exit,
@@ -18,6 +20,7 @@ use crate::{
     clock::Clock,
     domain::transaction::NewTransaction,
     intake::{LineReader, Options, Place, Taken},
+    store::StoreError,
 };
 
 /// Tracks what comes until the input ends or a signal comes, and says what that changed.
@@ -29,6 +32,7 @@ pub fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
     let clock = Clock::system();
     super::runtime()?.block_on(async {
         let signal = signals::listen()?;
+        let _keeper = cx.store.keep_backups(clock.clone())?;
         match Feed::open(&args.file, &clock) {
             Ok(feed) => run(args, feed, signal, (cx, &clock)).await,
             Err(reason) => import::unreadable(&import::name(&args.file), &reason, cx),
@@ -54,15 +58,19 @@ async fn run(
             Ok(Piece::Bytes(bytes)) => following.split(&bytes),
             Ok(Piece::End) => following.end(),
             Ok(Piece::Anew(why)) => {
+                following.leave(why);
                 writeln!(cx.err, "{name} {why}; it is read from its start")?;
-                following.restart(args);
             }
             Err(fault) => return import::unreadable(&name, &import::reason(&fault), cx),
         }
-        following.keep(cx, clock)?;
+        following.tell(cx)?;
+        if let Some(exit) = following.keep(cx, clock, signal.as_mut()).await? {
+            break Some(exit);
+        }
         if following.ended.is_some() {
             break following.ended;
         }
+        following.turn(args);
     };
     if !following.partial.is_empty() {
         writeln!(cx.err, "the last line has no end yet and was not taken")?;
@@ -89,8 +97,13 @@ struct Following {
     partial: Vec<u8>,
     /// The line that comes is too long, and goes unread until its end.
     skipping: bool,
-    /// What came and wasn't kept yet.
+    /// What came and wasn't told of yet.
     taken: Vec<Taken>,
+    /// What wasn't kept yet, and the line on which the first of it stands.
+    batch: Vec<NewTransaction>,
+    first_line: Option<usize>,
+    /// What comes next is another file.
+    leaving: bool,
     totals: Totals,
     ended: Option<Exit>,
 }
@@ -103,6 +116,9 @@ impl Following {
             partial: Vec::new(),
             skipping: false,
             taken: Vec::new(),
+            batch: Vec::new(),
+            first_line: None,
+            leaving: false,
             totals: Totals::default(),
             ended: None,
         }
@@ -126,31 +142,58 @@ impl Following {
     fn line(&mut self) {
         match std::mem::take(&mut self.skipping) {
             true => self.taken.push(self.reader.skip()),
-            false => self.taken.extend(self.reader.take(&self.partial)),
+            false => {
+                let taken = self.reader.take(&self.partial);
+                if self.first_line.is_none() && taken.iter().any(Taken::is_transaction) {
+                    self.first_line = Some(self.reader.line());
+                }
+                self.taken.extend(taken);
+            }
         }
         self.partial.clear();
     }
 
     /// The input has ended, and with it the last line.
     fn end(&mut self) {
-        if self.skipping || !self.partial.is_empty() {
-            self.line();
-        }
+        self.end_line();
         self.ended = Some(Exit::Fine);
     }
 
-    /// What comes is another file.
-    fn restart(&mut self, args: &ImportArgs) {
-        let totals = std::mem::take(&mut self.totals);
-        *self = Self { totals, ..Self::new(args) };
+    fn end_line(&mut self) {
+        if self.skipping || !self.partial.is_empty() {
+            self.line();
+        }
     }
 
-    /// Tracks what came, in one commit, and names what is bad.
-    fn keep(&mut self, cx: &mut Context, clock: &Clock) -> Result<()> {
-        let mut batch: Vec<NewTransaction> = Vec::new();
+    /// What comes next is another file, or the same one from its start.
+    fn leave(&mut self, why: Why) {
+        self.leaving = true;
+        match why {
+            Why::Replaced => self.end_line(),
+            // What was cut off from it can't be known.
+            Why::Truncated if self.partial.is_empty() => {}
+            Why::Truncated => self.taken.push(self.reader.cut()),
+        }
+    }
+
+    /// Begins anew if what comes is another file.
+    fn turn(&mut self, args: &ImportArgs) {
+        if self.leaving {
+            let totals = std::mem::take(&mut self.totals);
+            *self = Self { totals, ..Self::new(args) };
+        }
+    }
+
+    /// Names what is bad of what came, and puts the rest together.
+    fn tell(&mut self, cx: &mut Context) -> Result<()> {
         for taken in std::mem::take(&mut self.taken) {
             match taken {
-                Taken::Transaction(new) => batch.push(*new),
+                Taken::Transaction(new) => self.batch.push(*new),
+                Taken::Profile(place, profile) if profile != cx.profile => {
+                    let own = &cx.profile;
+                    writeln!(cx.err, "warning: {place} is of the profile {profile}; such rows are tracked in {own}")?;
+                }
+                Taken::Profile(..) => {}
                 Taken::Warning(warning) => writeln!(cx.err, "warning: {warning}")?,
                 Taken::Bad(error) => {
                     self.totals.bad += 1;
@@ -163,16 +206,66 @@ impl Following {
                 }
             }
         }
-        if !batch.is_empty() {
-            let report = cx.store.import(&cx.profile, batch, clock.now().wall).wait()?;
-            self.totals.tracked += report.added.count;
-            self.totals.updated += report.updated.count;
-            self.totals.known += report.unchanged.count;
-        }
         if self.ended == Some(Exit::Fine) && self.totals.bad > 0 {
             self.ended = Some(Exit::Error);
         }
         Ok(())
+    }
+
+    /// Tracks what came, in one commit. With a signal it gives up what can't be kept, and says where that begins.
+    async fn keep<S: Future<Output = Exit>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: &Clock,
+        signal: Pin<&mut S>,
+    ) -> Result<Option<Exit>> {
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let first_line = self.first_line.take().unwrap_or_default();
+        let (store, profile) = (cx.store.clone(), cx.profile.clone());
+        let attempt = || store.import(&profile, batch.clone(), clock.now().wall).wait();
+        let lost = format!("line {first_line} and what came after it were not kept");
+        let report = tokio::select! {
+            // What came before the signal is kept if that can be.
+            biased;
+            report = insist(attempt, clock, cx.err) => report?.wrap_err(lost)?,
+            exit = signal => {
+                writeln!(cx.err, "{lost}")?;
+                return Ok(Some(exit));
+            }
+        };
+        self.totals.tracked += report.added.count;
+        self.totals.updated += report.updated.count;
+        self.totals.known += report.unchanged.count;
+        Ok(None)
+    }
+}
+
+/// Tries again and again as long as the fault may pass; says so once, and once more when it has passed.
+async fn insist<T>(
+    mut attempt: impl FnMut() -> Result<T, StoreError>,
+    clock: &Clock,
+    err: &mut dyn Write,
+) -> Result<Result<T, StoreError>> {
+    let mut waits = false;
+    loop {
+        match attempt() {
+            Err(fault) if !fault.is_lasting() => {
+                if !waits {
+                    writeln!(err, "{fault}; it is tried again until it can be kept")?;
+                    waits = true;
+                }
+                clock.sleep_until(clock.now().mono + INTERVAL).await;
+            }
+            done => {
+                if waits && done.is_ok() {
+                    writeln!(err, "the store keeps things again")?;
+                }
+                return Ok(done);
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! It must never track a part of a batch. What doesn't end is `follow`'s.
 
 use std::{
+    collections::BTreeMap,
     fs::{self, File},
     io::{self, Read},
 };
@@ -12,7 +13,7 @@ use clap::{Args, ValueEnum};
 use super::{context::Context, exit::Exit};
 use crate::{
     domain::text,
-    intake::{self, Duplicates, Format, LineError, Options, Place, ReadError},
+    intake::{self, Duplicates, Format, Found, LineError, Options, Place, ReadError},
     store::{Duplicate, Foreseen, ImportReport, Staging, StoreError},
 };
 
@@ -75,7 +76,7 @@ impl From<FormatArg> for Format {
 /// Tracks what the file holds, and says what that changed. `input` is read if the file is `-`.
 pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
     let name = name(&args.file);
-    let (staging, warnings) = match stage(args, input) {
+    let (staging, found) = match stage(args, input) {
         Ok(staged) => staged,
         Err(ReadError::Bad(errors)) => {
             refuse(&errors, &name, cx.err)?;
@@ -84,7 +85,7 @@ pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> colo
         Err(ReadError::Input(fault)) => return unreadable(&name, &reason(&fault), cx),
         Err(ReadError::Keep(fault)) => return Err(fault.into()),
     };
-    for warning in warnings {
+    for warning in found.warnings.into_iter().chain(elsewhere(&found.profiles, &cx.profile)) {
         writeln!(cx.err, "warning: {warning}")?;
     }
     if args.dry_run {
@@ -109,7 +110,7 @@ pub(super) fn unreadable(name: &str, reason: &str, cx: &mut Context) -> color_ey
 }
 
 /// Reads all of it into a place of its own, so that the store is touched only when every line is known to be fine.
-fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Vec<String>), ReadError<StoreError>> {
+fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Found), ReadError<StoreError>> {
     let mut opened;
     let input = match args.file.as_str() {
         "-" => input,
@@ -120,12 +121,25 @@ fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Vec<String
     };
     let mut staging = Staging::new().map_err(ReadError::Keep)?;
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
-    let mut warnings = intake::stream(input, &options, &mut |place, new| staging.put(&place.to_string(), &new))?;
+    let mut found = intake::stream(input, &options, &mut |place, new| staging.put(&place.to_string(), &new))?;
     let mut duplicates = Duplicates::default();
     let tell = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
     staging.settle(tell).map_err(ReadError::Keep)?;
-    warnings.extend(duplicates.finish());
-    Ok((staging, warnings))
+    found.warnings.extend(duplicates.finish());
+    Ok((staging, found))
+}
+
+/// What is said of rows that name another profile than the one that they are tracked in.
+fn elsewhere(profiles: &BTreeMap<String, usize>, own: &str) -> Option<String> {
+    let others: Vec<_> = profiles.iter().filter(|(profile, _)| *profile != own).collect();
+    let rows: usize = others.iter().map(|(_, rows)| **rows).sum();
+    let of = match (rows, others.as_slice()) {
+        (0, _) => return None,
+        (1, [(profile, _), ..]) => format!("1 row is of the profile {profile}, and is"),
+        (_, [(profile, _)]) => format!("{rows} rows are of the profile {profile}, and are"),
+        (_, others) => format!("{rows} rows are of {} other profiles, and are", others.len()),
+    };
+    Some(format!("{of} tracked in {own}; --profile names the one to track them in"))
 }
 
 /// Opens a file. Some systems open a folder and fail only when it is read, with words that help nobody.
@@ -250,6 +264,27 @@ mod tests {
         let (out, err, _) = run(&mut bench, text);
         assert_eq!(err, "warning: the column `mood[5m` is unknown and is ignored\n");
         assert_eq!(out, "1 tracked, 0 updated, 0 known already\n");
+    }
+
+    #[test]
+    fn rows_of_another_profile_are_counted_once_for_all() {
+        let mut bench = Bench::new();
+        let row = |number: usize, profile: &str| format!("0xabcde{number:03x},42161,8453,q,{profile}\n");
+        let header = "transactionId,fromChainId,toChainId,quoteId,Profile\n";
+        let text = [header, &row(1, "default"), &row(2, "prod"), &row(3, ""), &row(4, "prod")].concat();
+        let (_, err, exit) = run(&mut bench, &text);
+        assert_eq!(
+            (err.as_str(), exit),
+            (
+                "warning: 2 rows are of the profile prod, and are tracked in default; --profile names the one to track them in\n",
+                Exit::Fine
+            )
+        );
+        let (_, err, _) = run(&mut bench, &[header, &row(1, "default")].concat());
+        assert_eq!(err, "");
+        // What others mean by that word is no fault.
+        let text = r#"{"transactionId":"0xabcdef12","fromChainId":1,"toChainId":10,"quoteId":"q","profile":{"a":1}}"#;
+        assert_eq!(run(&mut bench, text).2, Exit::Fine);
     }
 
     #[test]

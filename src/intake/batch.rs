@@ -2,14 +2,14 @@
 //!
 //! It must never call a file fine while a line of it is bad, and never grow without bound on one that is all wrong.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::domain::{
     ids::{ChainId, TxHash},
     transaction::NewTransaction,
 };
 
-use super::{Batch, Event, LineError, Place, ReadError, Stop, fields};
+use super::{Batch, Event, Found, LineError, Place, ReadError, Stop, fields};
 
 /// So many bad lines are named; who has more has one mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 1_000;
@@ -17,6 +17,8 @@ pub(super) const ERROR_LIMIT: usize = 1_000;
 const WARNING_LIMIT: usize = 10;
 /// So many unknown columns are told apart. Each line of JSON may bring its own.
 pub(super) const COLUMN_LIMIT: usize = 1_000;
+/// So many profiles are told apart.
+pub(super) const PROFILE_LIMIT: usize = 100;
 
 /// Warnings of one kind: the first few, and how many there were.
 #[derive(Default)]
@@ -51,6 +53,7 @@ pub(super) struct Collector<'a, E> {
     columns: HashSet<String>,
     unknown: Warnings,
     clamped: Warnings,
+    profiles: BTreeMap<String, usize>,
     errors: Vec<LineError>,
     error_count: usize,
 }
@@ -66,6 +69,7 @@ impl<'a, E> Collector<'a, E> {
             columns: HashSet::new(),
             unknown: Warnings::default(),
             clamped: Warnings::default(),
+            profiles: BTreeMap::new(),
             errors: Vec::new(),
             error_count: 0,
         }
@@ -79,6 +83,7 @@ impl<'a, E> Collector<'a, E> {
                     if let Some(clamped) = reading.clamped {
                         self.clamped.push(|| format!("{place}: {clamped}"));
                     }
+                    reading.profile.into_iter().for_each(|profile| self.count(profile));
                     return self.hand_on(place, reading.transaction);
                 }
                 Err(refusal) => self.fail(place, || refusal.message()),
@@ -87,6 +92,12 @@ impl<'a, E> Collector<'a, E> {
             Event::UnknownColumn(name) => self.unknown_column(name),
         }
         Ok(())
+    }
+
+    /// Of those beyond the limit it is known only that they are others.
+    fn count(&mut self, profile: String) {
+        let is_told_apart = self.profiles.len() < PROFILE_LIMIT || self.profiles.contains_key(&profile);
+        *self.profiles.entry(if is_told_apart { profile } else { String::new() }).or_default() += 1;
     }
 
     fn hand_on(&mut self, place: Place, new: NewTransaction) -> Result<(), Stop> {
@@ -119,7 +130,7 @@ impl<'a, E> Collector<'a, E> {
     }
 
     /// What was ignored or changed, or why the file isn't taken.
-    pub(super) fn finish(mut self) -> Result<Vec<String>, ReadError<E>> {
+    pub(super) fn finish(mut self) -> Result<Found, ReadError<E>> {
         if let Some(error) = self.failed {
             return Err(ReadError::Keep(error));
         }
@@ -135,7 +146,7 @@ impl<'a, E> Collector<'a, E> {
         if self.is_empty {
             warnings.push("the file holds no transactions".into());
         }
-        Ok(warnings)
+        Ok(Found { warnings, profiles: self.profiles })
     }
 }
 

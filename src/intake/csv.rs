@@ -43,8 +43,17 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
             Ok(false) | Err(_) => return Ok(()),
         }
         let place = Place::Line(source.line_of(start));
-        if source.has_ended() && source.with_rest(is_torn) {
-            return sink(Event::Bad(place, TORN.into()));
+        match source.with_rest(reader.position().byte(), |record| marks(record, delimiter)) {
+            // It has swallowed the rest of the file.
+            Marks::Open if source.has_ended() && source.with_rest(u64::MAX, goes_on) => {
+                return sink(Event::Bad(place, TORN.into()));
+            }
+            Marks::Broken if columns.is_none() => return sink(Event::Bad(place, BROKEN.into())),
+            Marks::Broken => {
+                sink(Event::Bad(place, BROKEN.into()))?;
+                continue;
+            }
+            _ => {}
         }
         if is_blank(&record) {
             continue;
@@ -73,8 +82,11 @@ pub(super) fn read_line(
     if !reader.read_byte_record(&mut record).unwrap_or_default() || is_blank(&record) {
         return Ok(());
     }
-    if ends_quoted(line, delimiter) {
-        return sink(Event::Bad(place, TORN.into()));
+    match marks(line, delimiter) {
+        Marks::Fine => {}
+        // What is added to the text is added to that field, not to the row.
+        Marks::Open => return sink(Event::Bad(place, TORN.into())),
+        Marks::Broken => return sink(Event::Bad(place, BROKEN.into())),
     }
     match (texts(&record), &columns) {
         (Err(reason), _) => sink(Event::Bad(place, reason)),
@@ -89,27 +101,51 @@ pub(super) fn read_line(
 /// What is said of a mark that isn't closed.
 const TORN: &str = "a quotation mark opens here that is never closed; write \" in text as \"\"";
 
-/// Whether the text's last field is one that a quotation mark opened and none closed: what is added to the text is added
-/// to that field, not to the row.
-fn ends_quoted(line: &[u8], delimiter: u8) -> bool {
-    let fields = |bytes: &[u8]| {
-        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(bytes);
-        let mut record = ByteRecord::new();
-        reader.read_byte_record(&mut record).map(|_| record.len()).unwrap_or_default()
-    };
-    fields(&[line, &[delimiter]].concat()) == fields(line)
+/// What is said of a mark that closes a value which goes on: it may have closed one that was opened rows above.
+const BROKEN: &str =
+    "a quotation mark closes here in the middle of a value; is one missing or too many? write \" in text as \"\"";
+
+/// Whether the quotation marks of a record are in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marks {
+    Fine,
+    /// One opens that is never closed.
+    Open,
+    /// One is closed, and neither a delimiter nor the end of the line follows.
+    Broken,
+}
+
+/// Looks at the marks of the first record in these bytes as the reader does, which lets all of it pass.
+fn marks(record: &[u8], delimiter: u8) -> Marks {
+    enum At {
+        Start,
+        Plain,
+        Quoted,
+        Closed,
+        Behind,
+    }
+    let mut at = At::Start;
+    for byte in record {
+        at = match (at, *byte) {
+            (At::Quoted, b'"') => At::Closed,
+            (At::Quoted, _) | (At::Start | At::Closed, b'"') => At::Quoted,
+            (_, byte) if byte == delimiter => At::Start,
+            (_, b'\n' | b'\r') => return Marks::Fine,
+            (At::Closed | At::Behind, b' ' | b'\t') => At::Behind,
+            (At::Closed | At::Behind, _) => return Marks::Broken,
+            (At::Start | At::Plain, _) => At::Plain,
+        };
+    }
+    if matches!(at, At::Quoted) { Marks::Open } else { Marks::Fine }
 }
 
 fn is_blank(record: &ByteRecord) -> bool {
     record.iter().all(|value| value.trim_ascii().is_empty())
 }
 
-/// Whether the last record goes over several lines with an odd number of quotation marks: one is open, and it has
-/// swallowed the rest of the file.
-fn is_torn(record: &[u8]) -> bool {
-    let record = record.trim_ascii_end();
-    let marks = record.iter().filter(|byte| **byte == b'"').count();
-    marks % 2 == 1 && record.iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+/// Whether a record goes over several lines.
+fn goes_on(record: &[u8]) -> bool {
+    record.trim_ascii_end().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// The fields of a text without a header that is one row, if its quotation marks are in order.

@@ -56,11 +56,11 @@ fields! {
     FirstSeenAt "firstSeenAt",
     SubmittedAtIsFirstSeen "submittedAtIsFirstSeen",
     Untracked "untracked",
+    Profile "profile",
 }
 
 /// What an export says besides. It is the exporting store's evidence, not ours, and is passed over in silence.
-const EXPORTED: [&str; 35] = [
-    "profile",
+const EXPORTED: [&str; 34] = [
     "status",
     "rawStatus",
     "settled",
@@ -157,6 +157,8 @@ pub(super) struct Reading {
     pub(super) transaction: NewTransaction,
     /// The estimate was too long to be believed; a sentence that says so.
     pub(super) clamped: Option<String>,
+    /// The profile that the row names.
+    pub(super) profile: Option<String>,
 }
 
 /// What is wrong with one value.
@@ -206,7 +208,7 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
     let from_chain = reader.chain(Field::FromChainId);
     let to_chain = reader.chain(Field::ToChainId);
     let quote_id = reader.required(Field::QuoteId).and_then(|_| reader.whole(Field::QuoteId));
-    let request_id = reader.whole(Field::RequestId);
+    let request_id = reader.request_id();
     let estimate = reader.estimate();
     let (submitted_at, first_seen_at) = reader.times();
     let untracked = reader.flag(Field::Untracked);
@@ -231,7 +233,7 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
         ticket: row.get(Field::Ticket).and_then(clean_or_none),
     };
     let transaction = NewTransaction { told, labels: labels(row), notes: notes(row), first_seen_at, untracked };
-    Ok(Reading { transaction, clamped })
+    Ok(Reading { transaction, clamped, profile: row.get(Field::Profile).and_then(clean_or_none) })
 }
 
 /// `note` is one; of `notes` each line is one.
@@ -278,6 +280,14 @@ impl<'a> Reader<'a> {
             }
             _ => Some(value),
         }
+    }
+
+    /// What a service said is cut when it is too long, where what a person says is refused; so an export may hold a request
+    /// ID that was cut. It is the exporting store's evidence, and of no use to anybody.
+    fn request_id(&mut self) -> Option<String> {
+        let value = self.row.get(Field::RequestId)?.trim();
+        let was_cut = value.ends_with('…') && value.chars().count() == FIELD_LIMIT;
+        if was_cut { None } else { self.whole(Field::RequestId) }
     }
 
     fn hash(&mut self) -> Option<TxHash> {

@@ -152,6 +152,8 @@ fn text(field: Field, value: &Cell) -> Result<Cow<'_, str>, &'static str> {
         Cell::Texts(texts) if field == Field::Notes => {
             Ok(texts.iter().map(|text| text.replace(['\n', '\r'], " ")).collect::<Vec<_>>().join("\n").into())
         }
+        // Others may mean something else by that.
+        _ if field == Field::Profile => Ok(Cow::Borrowed("")),
         _ if field == Field::Labels => Err("expected an array of texts, or one text with ; between them"),
         _ if field == Field::Notes => Err("expected an array of texts"),
         _ if field.is_flag() => Err("expected true or false"),

@@ -20,10 +20,19 @@ pub enum Taken {
     Transaction(Box<NewTransaction>),
     /// Something was ignored or changed.
     Warning(String),
+    /// The row that follows is the first one to name this profile.
+    Profile(Place, String),
     /// The line can't be taken.
     Bad(LineError),
     /// No line after this one can be taken either: there is no header that could be understood, or it is a JSON array.
     Hopeless(LineError),
+}
+
+impl Taken {
+    /// Whether it is one.
+    pub fn is_transaction(&self) -> bool {
+        matches!(self, Self::Transaction(_))
+    }
 }
 
 /// A reader of lines. It is given every line of one file, in order.
@@ -34,6 +43,7 @@ pub struct LineReader {
     delimiter: u8,
     columns: Option<Columns>,
     unknown: HashSet<String>,
+    profiles: HashSet<String>,
 }
 
 impl LineReader {
@@ -44,7 +54,7 @@ impl LineReader {
 
     /// A reader of a file from its first line on.
     pub fn new(options: Options) -> Self {
-        Self { options, number: 0, delimiter: b',', columns: None, unknown: HashSet::new() }
+        Self { options, number: 0, delimiter: b',', columns: None, unknown: HashSet::new(), profiles: HashSet::new() }
     }
 
     /// Takes the next line, whole, with or without its line end.
@@ -67,6 +77,18 @@ impl LineReader {
         }
     }
 
+    /// The number of the line that was taken last, counted from 1.
+    pub fn line(&self) -> usize {
+        self.number
+    }
+
+    /// Says that of the next line only the beginning came.
+    pub fn cut(&mut self) -> Taken {
+        self.number += 1;
+        let message = "it had no end yet when it was cut off, and was not taken".into();
+        Taken::Bad(LineError { place: Place::Line(self.number), message })
+    }
+
     /// Says that the next line is longer than [`LINE_LIMIT`](Self::LINE_LIMIT).
     pub fn skip(&mut self) -> Taken {
         self.number += 1;
@@ -85,13 +107,16 @@ impl LineReader {
 
     fn row(&mut self, line: &[u8]) -> Vec<Taken> {
         let place = Place::Line(self.number);
-        let (any_chain, unknown) = (self.options.any_chain, &mut self.unknown);
+        let (any_chain, unknown, profiles) = (self.options.any_chain, &mut self.unknown, &mut self.profiles);
         let mut found = Vec::new();
         let sink = &mut |event: Event| {
             match event {
                 Event::Row(place, row) => match fields::transaction(row, any_chain) {
                     Ok(reading) => {
                         found.extend(reading.clamped.map(|clamped| Taken::Warning(format!("{place}: {clamped}"))));
+                        let profile = reading.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
+                        let profile = profile.filter(|profile| profiles.insert(profile.clone()));
+                        found.extend(profile.map(|profile| Taken::Profile(place, profile)));
                         found.push(Taken::Transaction(Box::new(reading.transaction)));
                     }
                     Err(refusal) => found.push(Taken::Bad(LineError { place, message: refusal.message() })),

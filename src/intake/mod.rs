@@ -16,6 +16,7 @@ mod source;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     fmt,
     io::{self, Read},
@@ -60,6 +61,15 @@ pub struct Batch {
     pub transactions: Vec<NewTransaction>,
     /// What was ignored or changed, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// What a file held besides its transactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What was ignored or changed, a sentence each.
+    pub warnings: Vec<String>,
+    /// The profiles that rows name, and how many name each. Where they are tracked isn't decided by that.
+    pub profiles: BTreeMap<String, usize>,
 }
 
 /// Where in a file something stands.
@@ -129,12 +139,12 @@ pub enum ReadError<E> {
 }
 
 /// Reads a file as it comes, in memory that doesn't grow with it, and hands out each transaction with its place; the same
-/// one may come again. Returns what was ignored or changed, a sentence each. With an error nothing of it counts.
+/// one may come again. With an error nothing of it counts.
 pub fn stream<E>(
     input: &mut dyn Read,
     options: &Options,
     keep: &mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
-) -> Result<Vec<String>, ReadError<E>> {
+) -> Result<Found, ReadError<E>> {
     let refuse = |message: &str| Err(ReadError::Bad(vec![LineError { place: Place::File, message: message.into() }]));
     let source = source::Source::new(input).map_err(ReadError::Input)?;
     source.skip(b"\xef\xbb\xbf");
@@ -167,7 +177,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
         Ok::<_, Infallible>(())
     };
     match stream(&mut &*bytes, options, keep) {
-        Ok(warnings) => Ok(rows.finish(warnings)),
+        Ok(found) => Ok(rows.finish(found.warnings)),
         Err(ReadError::Bad(errors)) => Err(errors),
         Err(ReadError::Input(fault)) => Err(vec![LineError { place: Place::File, message: fault.to_string() }]),
         Err(ReadError::Keep(never)) => match never {},

@@ -98,10 +98,12 @@ impl<'a> Source<'a> {
         self.0.borrow_mut().line_of(byte)
     }
 
-    /// The rest of what was handed out, from where the count stands.
-    pub(super) fn with_rest<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
+    /// What was handed out from where the count stands up to `end`, or all of it if that isn't as much.
+    pub(super) fn with_rest<T>(&self, end: u64, look: impl FnOnce(&[u8]) -> T) -> T {
         let state = self.0.borrow();
-        look(state.window.get(state.at..).unwrap_or_default())
+        let rest = state.window.get(state.at..).unwrap_or_default();
+        let length = usize::try_from(end.saturating_sub(state.offset)).unwrap_or(usize::MAX);
+        look(rest.get(..length).unwrap_or(rest))
     }
 
     /// Whether the end was handed out.

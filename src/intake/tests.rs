@@ -100,6 +100,7 @@ fn bad_files_are_told_the_line_and_the_way_out() {
         (row("0xabcdef,42161,8453,\0"), "line 2: column 4 contains a NUL byte"),
         (row("\"0xabcdef,42161,8453,q\n0xbcdefa,42161,8453,q"), "line 2: a quotation mark opens here"),
         (row("\"0xabcdef,42161,8453,q\n0xbcdefa\",42161,8453,q"), "transactionId goes over several lines"),
+        (row("0xabcdef,42161,8453,\"q\"x"), "line 2: a quotation mark closes here in the middle of a value"),
         ("[{\"transactionId\":\n }]".to_owned(), "line 2: this is not JSON at column 2"),
         ("[1]".to_owned(), "item 1: expected an object"),
         ("{\"quoteId\":[]}".to_owned(), "line 1: quoteId: expected text or a number"),
@@ -117,6 +118,20 @@ fn bad_files_are_told_the_line_and_the_way_out() {
     assert!(
         errors([HEADER.as_bytes(), b"\n0xabcdef,\xff,8453,q"].concat())[0].starts_with("line 2: column 2 is not UTF-8")
     );
+}
+
+#[test]
+fn a_note_that_swallows_the_rows_below_is_named_by_its_line() {
+    let rows = |first: &str, third: &str| {
+        let note = |number, note: &str| format!("0xabcde{number},42161,8453,q,{note}\n");
+        format!("{HEADER},note\n{}{}{}{}", note(1, first), note(2, ""), note(3, third), note(4, ""))
+    };
+    let swallowed = errors(rows("\"call him", "\"said \"\"no\"\"\""));
+    assert_eq!(swallowed.len(), 1, "{swallowed:?}");
+    assert!(swallowed[0].starts_with("line 2: a quotation mark closes here in the middle"), "{swallowed:?}");
+    assert!(errors(rows("\"call him", "5\" pipe"))[0].starts_with("line 2: a quotation mark closes here"));
+    // Marks inside a value that none opens mean nothing, and blanks behind one are no text.
+    assert_eq!(batch(rows("5\" pipe", "\"said\n\"\"no\"\"\" ")).transactions.len(), 4);
 }
 
 #[test]

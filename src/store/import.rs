@@ -219,13 +219,16 @@ impl<'a> Import<'a> {
     }
 }
 
-/// What is known of a transaction. In a dry run most are new, so the index alone is asked first.
+/// What is known of a transaction. In a dry run most are new, so the index alone is asked first; and of the record only the
+/// request ID counts, where the batch brings one and none was told before.
 fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];
-    match db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()? {
-        Some(row) => transactions::by_row(db, row),
-        None => Ok(None),
+    let row = db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()?;
+    let Some(known) = row.map(|row| transactions::outline(db, row)).transpose()?.flatten() else { return Ok(None) };
+    match (&told.request_id, &known.told.request_id) {
+        (Some(_), None) => transactions::whole(db, known).map(Some),
+        _ => Ok(Some(known)),
     }
 }
 

@@ -1,4 +1,4 @@
-use std::io;
+use std::{fs, io};
 
 use clap::Parser as _;
 use proptest::prelude::*;
@@ -13,6 +13,8 @@ use super::{
 use crate::domain::{
     fixtures,
     ids::{ChainId, TxHash},
+    observation::{Observation, Outcome},
+    record::StatusRecord,
     status::RouterStatus,
     text::{FIELD_LIMIT, clean, clean_or_none},
     transaction::{NewTransaction, Tracking, Transaction},
@@ -68,12 +70,29 @@ fn what_is_exported_imports_to_the_same_and_is_known_where_it_came_from() {
         let (text, err, exit) = exported(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
         assert_eq!((err.as_str(), exit), ("", Exit::Fine));
         let mut fresh = Bench::new();
-        assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), String::new()));
+        let elsewhere = "warning: 1 row is of the profile other, and is tracked in default; --profile names the one to track them in\n";
+        assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), elsewhere.into()));
         assert_eq!(told(&fresh), told(&bench), "{format:?}");
         let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
         let (text, ..) = exported(&mut bench, &own);
         let again = imported(&mut bench, &text);
         assert_eq!(again, ("0 tracked, 0 updated, 2 known already\n".into(), String::new()), "{format:?}");
+    }
+}
+
+#[test]
+fn a_request_id_of_the_service_that_was_cut_stands_in_no_import_s_way() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
+        let mut bench = Bench::new();
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.request_id = Some(clean(&"r".repeat(600)));
+        let outcome = Outcome::Record(Box::new(record));
+        let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
+        bench.hear(bench.track(fixtures::new(1)), answer, 30);
+        let (text, ..) = exported(&mut bench, &args(format));
+        assert!(text.contains("rrr"), "{text}");
+        assert_eq!(imported(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 known already\n");
+        assert_eq!(imported(&mut bench, &text).0, "0 tracked, 0 updated, 1 known already\n");
     }
 }
 
@@ -161,7 +180,7 @@ fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
         file.write_all(b"half")?;
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
-    assert!(beside(&path, &folder, half).is_err());
+    assert!(beside((&path, &folder), half).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
     let rows = Rows { filter: Filter::everything(), format: ExportFormat::Csv, limit: None };
     let asked = std::cell::Cell::new(0);
@@ -169,7 +188,10 @@ fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
         asked.set(asked.get() + 1);
         (asked.get() == 2).then_some(Exit::Interrupted)
     };
-    let (_, err, exit) = bench.run(|cx| replace(&path, &rows, cx, &second_time));
+    let (_, err, exit) = bench.run(|cx| {
+        let written = beside((&path, &folder), |half| fill(half, &rows, cx, &second_time));
+        settle(written, "all.csv", cx)
+    });
     assert_eq!(exit.unwrap(), Exit::Interrupted);
     assert!(err.starts_with("interrupted: ") && err.ends_with(" is as it was\n"), "{err}");
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
@@ -195,9 +217,41 @@ fn a_target_that_is_no_file_is_said_or_written_into_but_never_replaced() {
         let (file, link) = (bench.folder.path().join("real.csv"), bench.folder.path().join("link.csv"));
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        exported(&mut bench, &to(link.to_str().unwrap()));
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
+        for _ in 0..2 {
+            exported(&mut bench, &to(link.to_str().unwrap()));
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
+            // The second time it leads to what is not there yet.
+            fs::remove_file(&file).unwrap();
+        }
     }
+}
+
+#[test]
+fn nothing_of_the_store_is_replaced() {
+    let mut bench = three();
+    let store = bench.store.path().to_owned();
+    fs::create_dir(store.with_file_name("backups")).unwrap();
+    let names = ["", "-wal", "-shm", ".presence", ".poller-default", ".damaged-20260101T000000Z"].map(|ending| {
+        let mut name = store.clone().into_os_string();
+        name.push(ending);
+        name.into_string().unwrap()
+    });
+    let backup = store.with_file_name("backups").join("hoptop.db.20260101T000000Z.backup");
+    let around = store.with_file_name("backups").join("../hoptop.db");
+    let elsewhere = [backup, around].map(|path| path.into_os_string().into_string().unwrap());
+    for output in names.into_iter().chain(elsewhere) {
+        let length = || fs::metadata(&output).ok().map(|file| file.len());
+        let before = length();
+        let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
+        let (.., refused) = bench.run(|cx| export(&to, cx));
+        let said = super::super::sentence(&refused.unwrap_err());
+        assert!(said.ends_with("can't be written: it belongs to the store; name another file"), "{said}");
+        assert_eq!(length(), before, "{output}");
+    }
+    assert_eq!(bench.transactions().len(), 3);
+    let beside = format!("{}.csv", store.display());
+    let to = ExportArgs { output: Some(beside), ..ExportArgs::default() };
+    assert_eq!(exported(&mut bench, &to).2, Exit::Fine);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! It knows no lines. A file that was replaced or cut must never be read on as if it were the old one.
 
 use std::{
+    fmt,
     fs::{self, File, Metadata},
     io::{self, Read, Seek},
     path::PathBuf,
@@ -16,7 +17,9 @@ use super::super::import;
 use crate::clock::Clock;
 
 /// How often a file is looked at that has no more to give.
-const INTERVAL: Duration = Duration::from_millis(250);
+pub const INTERVAL: Duration = Duration::from_millis(250);
+/// So often a file that was replaced is looked at once more, for what its writer still puts into it before it changes over.
+const FAREWELLS: u32 = 8;
 /// So much is read at a time.
 const BUFFER: usize = 64 * 1024;
 
@@ -26,9 +29,27 @@ pub enum Piece {
     /// Some bytes.
     Bytes(Vec<u8>),
     /// What comes is from the start of a file, for this reason.
-    Anew(&'static str),
+    Anew(Why),
     /// Nothing more.
     End,
+}
+
+/// Why a file is read from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Another file has its name. Of the one before nothing more comes: its last line is whole.
+    Replaced,
+    /// It is shorter than it was. The line that was under way is lost.
+    Truncated,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Replaced => "was replaced",
+            Self::Truncated => "was truncated",
+        })
+    }
 }
 
 /// An input that is followed.
@@ -110,12 +131,14 @@ pub struct Tail {
     path: PathBuf,
     file: File,
     at: u64,
+    /// How often it was looked at since another file has its name.
+    farewells: u32,
     clock: Clock,
 }
 
 impl Tail {
     fn new(path: PathBuf, file: File, clock: Clock) -> Self {
-        Self { path, file, at: 0, clock }
+        Self { path, file, at: 0, farewells: 0, clock }
     }
 
     async fn next(&mut self) -> io::Result<Piece> {
@@ -128,27 +151,32 @@ impl Tail {
                 return Ok(Piece::Bytes(bytes));
             }
             if let Some(why) = self.renew()? {
-                self.at = 0;
+                (self.at, self.farewells) = (0, 0);
                 return Ok(Piece::Anew(why));
             }
             self.clock.sleep_until(self.clock.now().mono + INTERVAL).await;
         }
     }
 
-    /// Goes to the start if the file is another one or shorter than before, and says which. One that is gone may come again.
-    fn renew(&mut self) -> io::Result<Option<&'static str>> {
+    /// Goes to the start if the file is another one or shorter than before, and says which. One that is gone may come again,
+    /// and one that was replaced is read to its end first.
+    fn renew(&mut self) -> io::Result<Option<Why>> {
         let about = match fs::metadata(&self.path) {
             Ok(about) => about,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         if !is_same(&about, &self.file.metadata()?) {
+            self.farewells += 1;
+            if self.farewells <= FAREWELLS {
+                return Ok(None);
+            }
             self.file = File::open(&self.path)?;
-            return Ok(Some("was replaced"));
+            return Ok(Some(Why::Replaced));
         }
         if about.len() < self.at {
             self.file.rewind()?;
-            return Ok(Some("was truncated"));
+            return Ok(Some(Why::Truncated));
         }
         Ok(None)
     }

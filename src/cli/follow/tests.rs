@@ -108,6 +108,58 @@ fn a_signal_ends_it_with_its_code_and_half_a_line_is_not_taken() {
     assert_eq!(err, "the last line has no end yet and was not taken\n");
 }
 
+#[test]
+fn the_last_line_of_a_file_that_was_replaced_is_taken_and_one_that_was_cut_is_named() {
+    let mut bench = Bench::new();
+    let (out, err, ()) = bench.run(|cx| {
+        let args = args();
+        let mut following = Following::new(&args);
+        for (number, why) in [(1, Why::Replaced), (2, Why::Truncated)] {
+            following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
+            following.leave(why);
+            following.tell(cx).unwrap();
+            following.turn(&args);
+        }
+        let Totals { bad, .. } = following.totals;
+        writeln!(cx.out, "{bad}").unwrap();
+    });
+    assert_eq!(
+        (out.as_str(), err.as_str()),
+        ("1\n", "line 2: it had no end yet when it was cut off, and was not taken\n")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_not_be_kept_for_a_while_is_tried_again_and_that_is_said_once() {
+    let (clock, mut said) = (Clock::starting_at(at(0)), Vec::new());
+    let full = || StoreError::Commit("there is no room left on the disk".into());
+    let mut faults = vec![full(), full(), full()];
+    let attempt = || faults.pop().map_or(Ok("kept"), Err);
+    assert_eq!(insist(attempt, &clock, &mut said).await.unwrap().unwrap(), "kept");
+    assert_eq!(clock.now().mono.0, 3 * INTERVAL);
+    let words = format!("{}; it is tried again until it can be kept\nthe store keeps things again\n", full());
+    assert_eq!(String::from_utf8(said).unwrap(), words);
+    let lasting = || Err::<(), _>(StoreError::Closed);
+    assert!(insist(lasting, &clock, &mut Vec::new()).await.unwrap().is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn what_can_never_be_kept_is_named_by_its_first_line() {
+    let mut bench = Bench::new();
+    fs::rename(bench.store.path(), bench.folder.path().join("elsewhere.db")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (.., ended) = bench.run(|cx| {
+        runtime.block_on(async {
+            let (send, receive) = tokio::sync::mpsc::channel(1);
+            send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
+            run(&args(), Feed::Stream(receive), future::pending(), (cx, &Clock::starting_at(at(60)))).await
+        })
+    });
+    let said = super::super::sentence(&ended.unwrap_err());
+    assert!(said.starts_with("line 3 and what came after it were not kept: the store "), "{said}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_file_is_followed_through_growth_truncation_and_replacement() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,12 +171,17 @@ async fn a_file_is_followed_through_growth_truncation_and_replacement() {
     fs::File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();
     assert_eq!(feed.next().await.unwrap(), bytes("two\n"));
     fs::write(&path, "3\n").unwrap();
-    assert_eq!(feed.next().await.unwrap(), Piece::Anew("was truncated"));
+    assert_eq!(feed.next().await.unwrap(), Piece::Anew(Why::Truncated));
     assert_eq!(feed.next().await.unwrap(), bytes("3\n"));
     fs::rename(&path, folder.path().join("old")).unwrap();
     let waiting = tokio::time::timeout(Duration::from_secs(1), feed.next()).await;
     assert!(waiting.is_err(), "{waiting:?}");
     fs::write(&path, "another\n").unwrap();
-    assert_eq!(feed.next().await.unwrap(), Piece::Anew("was replaced"));
+    // Whoever writes has the old one open for a while yet.
+    let waiting = tokio::time::timeout(INTERVAL, feed.next()).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    fs::File::options().append(true).open(folder.path().join("old")).unwrap().write_all(b"late").unwrap();
+    assert_eq!(feed.next().await.unwrap(), bytes("late"));
+    assert_eq!(feed.next().await.unwrap(), Piece::Anew(Why::Replaced));
     assert_eq!(feed.next().await.unwrap(), bytes("another\n"));
 }
