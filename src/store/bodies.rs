@@ -121,7 +121,9 @@ pub(super) fn unpack(
     let content = match (packed.dictionary, packed.base) {
         (Some(id), _) => db
             .prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?
-            .query_row([id], |row| row.get::<_, Vec<u8>>(0))?,
+            .query_row([id], |row| row.get::<_, Vec<u8>>(0))
+            .optional()?
+            .ok_or_else(|| StoreError::Unpack(format!("dictionary {id} isn't there")))?,
         (None, Some(id)) => base(id)?.unwrap_or_default().into_bytes(),
         (None, None) => Vec::new(),
     };

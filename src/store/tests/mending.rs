@@ -218,3 +218,78 @@ fn what_was_never_a_store_of_ours_stays_where_it_is() {
     assert_eq!(fs::read_to_string(&letter).unwrap(), text);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// Tears a page of a table, and says that it was met.
+fn tear(path: &Path, table: &str) {
+    let leaves = leaves(path, table);
+    overwrite(path, (leaves[leaves.len() / 2] - 1) * PAGE, &[0; PAGE as usize]);
+    fs::write(connection::companion(path, ".presence"), "suspect a torn page").unwrap();
+}
+
+#[test]
+fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
+    let (_folder, path) = filled(1);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let body = |clock: i64| {
+        let text = format!(r#"{{"clock":{clock},"words":"{}"}}"#, "of a route ".repeat(60));
+        Observation { body: Some(text), ..fixtures::says(RouterStatus::Ongoing) }
+    };
+    let report = store.import("default", (2..=40).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    let rows: Vec<RowId> = report.added.first;
+    // The first answers, which the later ones are packed with, stand together; so do the later ones.
+    for second in 0..12 {
+        for row in &rows {
+            let status = if second % 2 == 0 { RouterStatus::Ongoing } else { RouterStatus::NeedsGas };
+            observe(&store, *row, Observation { body: body(second).body, ..fixtures::says(status) }, 10 + second);
+        }
+    }
+    drop(store);
+    let first = leaves(&path, "observations")[0];
+    overwrite(&path, (first - 1) * PAGE, &[0; PAGE as usize]);
+    fs::write(connection::companion(&path, ".presence"), "suspect a torn page").unwrap();
+    let (store, mended) = open_mended(&path);
+    assert!(mended.has_holes && mended.transactions == 40, "{mended:?}");
+    for row in &rows {
+        let shown = store.reader().unwrap().history(*row).unwrap();
+        assert!(shown.iter().any(|line| line_name(line) == "answer"));
+        observe(&store, *row, body(99), 100);
+        observe(&store, *row, body(99), 101);
+        assert_eq!(store.reader().unwrap().last_body(*row).unwrap(), body(99).body);
+    }
+}
+
+#[test]
+fn what_can_not_be_unpacked_counts_as_no_body() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let long = |clock: u32| {
+        let body = body(RouterStatus::Ongoing, clock).body.map(|text| text.replace("Ether", &"Ether ".repeat(60)));
+        Observation { body, ..fixtures::says(RouterStatus::Ongoing) }
+    };
+    observe(&store, row, long(1), 1);
+    let db = Connection::open(store.path()).unwrap();
+    assert_eq!(
+        db.execute("UPDATE observations SET body = x'00', body_base = 77, body_dictionary = NULL", []).unwrap(),
+        1
+    );
+    observe(&store, row, long(2), 2);
+    assert!(store.reader().unwrap().history(row).unwrap().iter().any(|line| line_name(line) == "answer"));
+    assert_eq!(store.reader().unwrap().last_body(row).unwrap(), long(2).body);
+}
+
+#[test]
+fn what_was_deleted_since_the_backup_stays_deleted() {
+    let (_folder, path) = filled(300);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    for number in 1..=300 {
+        let edit = Edit::Note { rows: vec![RowId(number)], text: "asked ".repeat(40) };
+        store.edit("default", edit, at(6)).wait().unwrap();
+    }
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    store.delete(vec![RowId(7)], at(70)).wait().unwrap();
+    drop(store);
+    tear(&path, "notes");
+    let (store, mended) = open_mended(&path);
+    assert_eq!((mended.backup, mended.transactions), (Some(at(60)), 299));
+    assert_eq!(store.reader().unwrap().transaction(RowId(7)).unwrap(), None);
+}
