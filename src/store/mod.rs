@@ -118,16 +118,17 @@ impl Store {
     /// Opens the store at `path`, and makes it with its folder if it isn't there. One that is damaged is refused: this is for
     /// what is thrown away, and for tests.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::start(path, opening::open(path, None)?)
+        Self::start(opening::open(path, None)?)
     }
 
     /// Opens a store that is to last, at the moment `at`: if it is damaged it is mended ([`Store::mended`] says how), a backup
     /// comes before each change of its schema, and one that can't be written can be read.
     pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
-        Self::start(path, opening::open(path, Some(at))?)
+        Self::start(opening::open(path, Some(at))?)
     }
 
-    fn start(path: &Path, opened: opening::Opened) -> Result<Self, StoreError> {
+    fn start(opened: opening::Opened) -> Result<Self, StoreError> {
+        let path = opened.path.as_path();
         let health = Arc::new(Health::new(path, opened.presence));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);

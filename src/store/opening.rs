@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
+    path::{self, Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
@@ -29,6 +29,8 @@ const APPLICATION_ID_AT: u64 = 68;
 
 /// A store that is open.
 pub(super) struct Opened {
+    /// Where it really is.
+    pub(super) path: PathBuf,
     /// For its writer; `None` if it can only be read.
     pub(super) connection: Option<Connection>,
     pub(super) presence: Option<Presence>,
@@ -38,6 +40,7 @@ pub(super) struct Opened {
 /// Opens the store at `path`. With a moment it is one that is to last: it is mended if it is damaged, backed up before its
 /// schema changes, and opened for reading if it can't be written.
 pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Opened, StoreError> {
+    let path = &resolve(path);
     if let Some(kind) = filesystem::network(folder_of(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
@@ -48,7 +51,10 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
         None => connect(path, left.as_ref(), lasting_at),
     };
     match (opened, lasting_at) {
-        (Ok(connection), _) => share(path, Some(connection), presence),
+        (Ok(connection), _) => {
+            let mended = rescue::done_before(path, left.as_ref(), &connection);
+            Ok(Opened { mended, ..share(path, Some(connection), presence)? })
+        }
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             make_sure_it_is_current(path)?;
             share(path, None, presence)
@@ -56,12 +62,26 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
         (Err(StoreError::Damaged { reason, .. }), _) if presence.is_none() && !is_ours(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
         }
-        (Err(StoreError::Foreign { .. }), Some(at)) if presence.is_some() => {
-            mend(path, "its header isn't that of a hoptop store", presence, at)
-        }
         (Err(StoreError::Damaged { reason, .. }), Some(at)) => mend(path, &reason, presence, at),
         (Err(error), _) => Err(error),
     }
+}
+
+/// The file that a name leads to, there or not: what lies beside a link is not what lies beside the store.
+fn resolve(path: &Path) -> PathBuf {
+    /// As many links in a row as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        let Ok(target) = path.read_link() else { break };
+        path = path.with_file_name(target);
+    }
+    let folder = folder_of(&path);
+    let rest = path.strip_prefix(folder).unwrap_or(&path);
+    folder.canonicalize().map_or_else(|_| path.clone(), |folder| folder.join(rest))
 }
 
 /// The folder that the store lies in, or that its own will lie in.
@@ -119,7 +139,7 @@ fn share(path: &Path, connection: Option<Connection>, presence: Option<Presence>
         Err(error) if is_unwritable(&error) || connection.is_none() => None,
         Err(source) => return Err(StoreError::Create { path: path.to_owned(), source }),
     };
-    Ok(Opened { connection, presence, mended: None })
+    Ok(Opened { path: path.to_owned(), connection, presence, mended: None })
 }
 
 fn enter(path: &Path) -> Result<Option<Presence>, StoreError> {

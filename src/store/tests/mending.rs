@@ -293,3 +293,72 @@ fn what_was_deleted_since_the_backup_stays_deleted() {
     assert_eq!((mended.backup, mended.transactions), (Some(at(60)), 299));
     assert_eq!(store.reader().unwrap().transaction(RowId(7)).unwrap(), None);
 }
+
+#[test]
+fn what_was_kept_after_mending_survives_a_word_that_came_back() {
+    let (_folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    drop(store);
+    overwrite(&path, 0, &[0xa5; 512]);
+    let (store, mended) = open_mended(&path);
+    fill(&store, 21..=25);
+    drop(store);
+    // The power went before the disk had the word that mending was done.
+    let name = mended.aside.file_name().unwrap().to_str().unwrap();
+    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    assert_eq!(count(&store), 26);
+    assert!(store.mended().unwrap().to_string().contains("26 transactions stand in its place already"));
+    drop(store);
+    // The same, and what was built is damaged too: both are kept.
+    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    overwrite(&path, 0, &[0x5a; 512]);
+    let (_store, again) = open_mended(&path);
+    assert!(again.aside != mended.aside && mended.aside.exists());
+}
+
+#[test]
+fn another_programs_database_in_its_place_stays_there() {
+    let (folder, path) = filled(3);
+    fs::remove_file(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)").unwrap();
+    drop(other);
+    let theirs = fs::read(&path).unwrap();
+    for words in ["clean\n", "open\n", "suspect a torn page\n"] {
+        fs::write(connection::companion(&path, ".presence"), words).unwrap();
+        let refused = Store::open_lasting(&path, at(60)).err().unwrap();
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), theirs);
+    }
+    assert!(
+        fs::read_dir(folder.path()).unwrap().all(|file| !file.unwrap().path().to_string_lossy().contains("damaged"))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_leads_to_the_store_and_what_lies_beside_it() {
+    let (folder, path) = filled(3);
+    let links = tempfile::tempdir().unwrap();
+    let (link, second) = (links.path().join("link.db"), links.path().join("second.db"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    std::os::unix::fs::symlink("link.db", &second).unwrap();
+    let store = Store::open_lasting(&second, at(60)).unwrap();
+    assert_eq!(store.path(), path.canonicalize().unwrap());
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    // Both names are one store: nobody is alone with it.
+    let other = Store::open_lasting(&path, at(61)).unwrap();
+    other.note(&StoreError::Broken("a torn page".into()));
+    drop((store, other));
+    overwrite(&path, 0, &[0xa5; 512]);
+    let (store, mended) = open_mended(&link);
+    assert_eq!((mended.backup, mended.aside.parent()), (Some(at(60)), Some(&*folder.path().canonicalize().unwrap())));
+    drop(store);
+    assert!(link.is_symlink() && fs::read_dir(links.path()).unwrap().count() == 2);
+    // Also while there is nothing where it leads.
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("new/hoptop.db"), &link).unwrap();
+    assert!(Store::open_lasting(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
+}
