@@ -200,9 +200,9 @@ impl Store {
         (self.path.metadata().map_or(0, |file| file.len()), connection::log_size(&self.path))
     }
 
-    /// The backups beside the store, the newest first.
-    pub fn backups(&self) -> Vec<Kept> {
-        backup::kept(&self.path)
+    /// The backups beside the store, the newest first; those dated after `now` come last.
+    pub fn backups(&self, now: DateTime<Utc>) -> Vec<Kept> {
+        backup::kept(&self.path, now)
     }
 
     /// A connection for reading, for one thread.

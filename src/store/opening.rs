@@ -164,5 +164,5 @@ fn is_ours(path: &Path) -> bool {
         file.read_exact(&mut id)?;
         Ok::<_, io::Error>(i64::from(u32::from_be_bytes(id)) == connection::APPLICATION_ID)
     };
-    !backup::kept(path).is_empty() || marked().unwrap_or(false)
+    !backup::kept(path, DateTime::UNIX_EPOCH).is_empty() || marked().unwrap_or(false)
 }

@@ -111,7 +111,7 @@ pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<
     let announced = presence.write(&Left::Mending(name));
     announced.and_then(|()| move_aside(path, &aside)).map_err(|error| failed("it can't be moved aside", &error))?;
     let later = format!("it was moved to {} and can't be rebuilt; the next start tries again", aside.display());
-    let mut mended = build(path, &aside).map_err(|error| failed(&later, &error))?;
+    let mut mended = build((path, at), &aside).map_err(|error| failed(&later, &error))?;
     presence.write(&Left::Abruptly).map_err(|error| failed(&later, &error))?;
     mended.reason = reason.to_owned();
     tracing::error!("{mended}");
@@ -145,12 +145,12 @@ fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
 }
 
 /// Builds the store under another name, and gives it its own once it is whole and on the disk.
-fn build(path: &Path, aside: &Path) -> Result<Mended, StoreError> {
+fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Mended, StoreError> {
     let unfinished = connection::companion(path, ".mending");
     let source = salvage::open(aside).ok();
     let damaged_version = source.as_ref().and_then(|source| migrate::version(source).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
-    let (backup, mut target) = base(path, &unfinished)?;
+    let (backup, mut target) = base((path, at), &unfinished)?;
     // What is read from the damaged store must find the columns that it has there.
     migrate::migrate(&mut target, version)?;
     let salvaged = match &source {
@@ -172,8 +172,11 @@ fn build(path: &Path, aside: &Path) -> Result<Mended, StoreError> {
 }
 
 /// The newest backup that is sound, copied; a new store if there is none.
-fn base(path: &Path, unfinished: &Path) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
-    for kept in backup::kept(path) {
+fn base(
+    (path, at): (&Path, DateTime<Utc>),
+    unfinished: &Path,
+) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
+    for kept in backup::kept(path, at) {
         match restore(&kept.path, unfinished) {
             Ok(target) => return Ok((Some(kept.at), target)),
             Err(error) => tracing::error!("the backup {} can't be restored: {error}", kept.path.display()),
