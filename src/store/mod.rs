@@ -22,6 +22,7 @@ mod health;
 mod import;
 mod keeper;
 mod listing;
+mod loss;
 mod migrate;
 mod observations;
 mod opening;
@@ -90,6 +91,7 @@ pub struct Store {
     /// Goes after the writer: it says that the store was left in order.
     health: Arc<Health>,
     mended: Option<Arc<Mended>>,
+    notice: Option<Arc<str>>,
 }
 
 /// One answer, to be kept.
@@ -133,12 +135,12 @@ impl Store {
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Some(connection) => {
+            Ok(connection) => {
                 Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move || signal.notify())?
             }
-            None => {
-                health.note(&Trouble::ReadOnly(path.to_owned()));
-                Writer::refusing(path.to_owned())
+            Err(trouble) => {
+                health.note(&trouble);
+                Writer::refusing(trouble)
             }
         };
         Ok(Self {
@@ -147,12 +149,21 @@ impl Store {
             watcher,
             health,
             mended: opened.mended.map(Arc::new),
+            notice: opened.notice.map(Arc::from),
         })
     }
 
     /// What was done if the store was damaged when it was opened.
     pub fn mended(&self) -> Option<&Mended> {
         self.mended.as_deref()
+    }
+
+    /// What a person is to know of how the store was found when it was opened: that it was mended, or that something is
+    /// missing.
+    pub fn notice(&self) -> Option<String> {
+        let mended = self.mended().map(ToString::to_string);
+        let notices: Vec<String> = self.notice.iter().map(|notice| notice.to_string()).chain(mended).collect();
+        (!notices.is_empty()).then(|| notices.join("; "))
     }
 
     /// What stands in the way of keeping things, if anything does. Subscribers are woken when that changes.

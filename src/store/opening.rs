@@ -16,7 +16,9 @@ use super::{
     backup::{self, Depth},
     connection::{self, Manner},
     error::StoreError,
-    filesystem, migrate,
+    filesystem,
+    health::Trouble,
+    loss, migrate,
     presence::{Left, Presence},
     rescue::{self, Mended},
 };
@@ -31,10 +33,12 @@ const APPLICATION_ID_AT: u64 = 68;
 pub(super) struct Opened {
     /// Where it really is.
     pub(super) path: PathBuf,
-    /// For its writer; `None` if it can only be read.
-    pub(super) connection: Option<Connection>,
+    /// For its writer, or why nothing is written.
+    pub(super) connection: Result<Connection, Trouble>,
     pub(super) presence: Option<Presence>,
     pub(super) mended: Option<Mended>,
+    /// What is missing of it.
+    pub(super) notice: Option<String>,
 }
 
 /// Opens the store at `path`. With a moment it is one that is to last: it is mended if it is damaged, backed up before its
@@ -45,7 +49,21 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
     let presence = enter(path)?;
+    if let Some(reason) = presence.as_ref().and_then(Presence::suspicion) {
+        make_sure_it_is_current(path)?;
+        return share(path, Err(Trouble::Broken(reason)), presence);
+    }
     let left = presence.as_ref().and_then(Presence::alone).cloned();
+    let notice = left.as_ref().zip(lasting_at).and_then(|(left, at)| loss::notice(path, left, at));
+    notice.iter().for_each(|notice| tracing::error!("{notice}"));
+    Ok(Opened { notice, ..start(path, (presence, left), lasting_at)? })
+}
+
+fn start(
+    path: &Path,
+    (presence, left): (Option<Presence>, Option<Left>),
+    lasting_at: Option<DateTime<Utc>>,
+) -> Result<Opened, StoreError> {
     let opened = match left.as_ref().and_then(|left| rescue::in_sight(path, left)) {
         Some(reason) => Err(StoreError::Damaged { path: path.to_owned(), reason }),
         None => connect(path, left.as_ref(), lasting_at),
@@ -53,11 +71,11 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     match (opened, lasting_at) {
         (Ok(connection), _) => {
             let mended = rescue::done_before(path, left.as_ref(), &connection);
-            Ok(Opened { mended, ..share(path, Some(connection), presence)? })
+            Ok(Opened { mended, ..share(path, Ok(connection), presence)? })
         }
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             make_sure_it_is_current(path)?;
-            share(path, None, presence)
+            share(path, Err(Trouble::ReadOnly(path.to_owned())), presence)
         }
         (Err(StoreError::Damaged { reason, .. }), _) if presence.is_none() && !is_ours(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
@@ -101,7 +119,8 @@ fn make_sure_it_is_current(path: &Path) -> Result<(), StoreError> {
 
 fn connect(path: &Path, left: Option<&Left>, lasting_at: Option<DateTime<Utc>>) -> Result<Connection, StoreError> {
     let check = left.and_then(|left| depth(path, left));
-    connection::open_for_writing(path, Manner { check, backup_at: lasting_at })
+    let is_known = left.is_some() && path.exists();
+    connection::open_for_writing(path, Manner { check, backup_at: lasting_at, is_known })
 }
 
 /// How closely a store is looked at, by how it was left.
@@ -123,12 +142,16 @@ fn mend(path: &Path, reason: &str, presence: Option<Presence>, at: DateTime<Utc>
         return Err(StoreError::Damaged { path: path.to_owned(), reason });
     }
     let mended = rescue::mend(path, reason, &presence, at)?;
-    let opened = share(path, Some(connect(path, None, Some(at))?), Some(presence))?;
+    let opened = share(path, Ok(connect(path, None, Some(at))?), Some(presence))?;
     Ok(Opened { mended: Some(mended), ..opened })
 }
 
 /// Lets others in, now that the store is known to be sound.
-fn share(path: &Path, connection: Option<Connection>, presence: Option<Presence>) -> Result<Opened, StoreError> {
+fn share(
+    path: &Path,
+    connection: Result<Connection, Trouble>,
+    presence: Option<Presence>,
+) -> Result<Opened, StoreError> {
     let present = || {
         let mut presence = presence.map_or_else(|| Presence::create(path), Ok)?;
         presence.share()?;
@@ -136,10 +159,10 @@ fn share(path: &Path, connection: Option<Connection>, presence: Option<Presence>
     };
     let presence = match present() {
         Ok(presence) => Some(presence),
-        Err(error) if is_unwritable(&error) || connection.is_none() => None,
+        Err(error) if is_unwritable(&error) || connection.is_err() => None,
         Err(source) => return Err(StoreError::Create { path: path.to_owned(), source }),
     };
-    Ok(Opened { path: path.to_owned(), connection, presence, mended: None })
+    Ok(Opened { path: path.to_owned(), connection, presence, mended: None, notice: None })
 }
 
 fn enter(path: &Path) -> Result<Option<Presence>, StoreError> {

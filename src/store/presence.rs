@@ -100,6 +100,14 @@ impl Presence {
         self.alone.as_ref()
     }
 
+    /// The damage that another one has found, who may still be there.
+    pub(super) fn suspicion(&self) -> Option<String> {
+        match self.alone.is_none().then(|| self.read()) {
+            Some(Ok(Left::Suspect(reason))) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Lets others in. From here on whoever dies leaves abruptly.
     pub(super) fn share(&mut self) -> io::Result<()> {
         if self.alone.take().is_some() {

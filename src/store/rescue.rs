@@ -101,7 +101,7 @@ pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<
         Some(Left::Mending(name)) if !(path.exists() && path.with_file_name(name).exists()) => {
             path.with_file_name(name)
         }
-        _ => unused(path, at),
+        _ => unused(path, ".damaged-", at),
     };
     let failed = |what: &str, error: &dyn fmt::Display| StoreError::Damaged {
         path: path.to_owned(),
@@ -119,8 +119,8 @@ pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<
 }
 
 /// A name that is nobody's yet.
-fn unused(path: &Path, at: DateTime<Utc>) -> PathBuf {
-    let first = connection::companion(path, &format!(".damaged-{}", at.format(STAMP)));
+pub(super) fn unused(path: &Path, word: &str, at: DateTime<Utc>) -> PathBuf {
+    let first = connection::companion(path, &format!("{word}{}", at.format(STAMP)));
     if first.exists() { numbered(&first) } else { first }
 }
 

@@ -362,3 +362,73 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
     std::os::unix::fs::symlink(folder.path().join("new/hoptop.db"), &link).unwrap();
     assert!(Store::open_lasting(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
 }
+
+/// The file as a killed process leaves it, without the log that it had.
+fn without_log(store: &Store, to: &Path) -> Vec<u8> {
+    fs::copy(store.path(), to).unwrap();
+    fs::write(connection::companion(to, ".presence"), "open\n").unwrap();
+    fs::read(to).unwrap()
+}
+
+#[test]
+fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
+    let (folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    store.import("default", (21..=22).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    let found = folder.path().join("found.db");
+    let bytes = without_log(&store, &found);
+    let opened = Store::open_lasting(&found, at(60)).unwrap();
+    let notice = opened.notice().unwrap();
+    assert!(notice.contains("its log is gone: what was kept last may be lost"), "{notice}");
+    assert_eq!(count(&opened), 20);
+    assert_eq!(fs::read(folder.path().join("found.db.without-log-19700101T000100Z")).unwrap(), bytes);
+    drop(opened);
+    assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
+    // What is put back from a backup never had one.
+    store.backup(&found, Existing::Replace).unwrap();
+    fs::write(connection::companion(&found, ".presence"), "open\n").unwrap();
+    assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
+}
+
+#[test]
+fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
+    let (folder, store) = open();
+    let found = folder.path().join("found.db");
+    without_log(&store, &found);
+    let (store, mended) = open_mended(&found);
+    assert!(mended.reason.contains("its log is gone, and with it all that it held"), "{mended}");
+    assert!(store.notice().unwrap().contains("it is empty, for nothing could be read"));
+}
+
+#[test]
+fn whoever_comes_to_a_store_that_is_known_to_be_damaged_writes_nothing() {
+    let (_folder, path) = filled(3);
+    let first = Store::open_lasting(&path, at(5)).unwrap();
+    first.note(&StoreError::Broken("a torn page".into()));
+    let second = Store::open_lasting(&path, at(6)).unwrap();
+    assert_eq!(second.trouble(), Some(Trouble::Broken("a torn page".into())));
+    assert_eq!(count(&second), 3);
+    let refused = second.import("default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
+    assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
+}
+
+#[test]
+fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
+    let (folder, path) = filled(3);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    drop(store);
+    fs::remove_file(&path).unwrap();
+    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let kept = folder.path().join("backups/before-19700101T000200Z/hoptop.db.19700101T000100Z.backup");
+    let notice = store.notice().unwrap();
+    let newest = kept.canonicalize().unwrap();
+    assert!(notice.contains("isn't there any more") && notice.contains(newest.to_str().unwrap()), "{notice}");
+    fill(&store, 1..=1);
+    for day in 1..=8 {
+        store.daily_backup(at(day * 86_400), &|| true).unwrap().unwrap();
+    }
+    assert!(kept.exists() && store.backups(at(8 * 86_400)).len() == 7);
+    drop(store);
+    assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
+}
