@@ -30,6 +30,8 @@ const DAILY: TimeDelta = TimeDelta::hours(24);
 const PAGES: i32 = 1_024;
 /// How a copy is called until it is verified: by the name that it is to get, and this.
 const UNFINISHED: &str = ".unfinished-";
+/// How the folder of a store's backups is called.
+const FOLDER: &str = "backups";
 /// How moments stand in names: in UTC, and in the order of time.
 pub(super) const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
@@ -258,9 +260,15 @@ fn sweep(store: &Path) {
     }
 }
 
+/// Whether a file is one of a store's backups, by its name and where it lies.
+pub(super) fn is_one(path: &Path) -> bool {
+    let lies_with_them = path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|name| name == FOLDER));
+    lies_with_them && path.extension().is_some_and(|ending| ending == "backup")
+}
+
 /// Where a store's backups lie.
 fn folder(store: &Path) -> PathBuf {
-    folder_of(store).join("backups")
+    folder_of(store).join(FOLDER)
 }
 
 fn beside(store: &Path, ending: &str) -> PathBuf {

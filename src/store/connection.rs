@@ -94,11 +94,16 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok::<_, rusqlite::Error>(connection)
     };
+    let open_unchanging = || open(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI);
+    if backup::is_one(path) {
+        return open_unchanging().map_err(fault);
+    }
+    let can_not_write = |error: &rusqlite::Error| {
+        error.sqlite_error_code() == Some(ErrorCode::CannotOpen) || error::wants_room(path, error)
+    };
     match open(path, flags) {
         // What can't be written, and has no log, doesn't change.
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && log_size(path) == 0 => {
-            open(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI).map_err(|_| fault(error))
-        }
+        Err(error) if can_not_write(&error) && log_size(path) == 0 => open_unchanging().map_err(|_| fault(error)),
         opened => opened.map_err(fault),
     }
 }

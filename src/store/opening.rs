@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::{
     backup::{self, Depth},
     connection::{self, Manner},
-    error::StoreError,
+    error::{NO_ROOM, StoreError},
     filesystem,
     health::Trouble,
     loss, migrate,
@@ -48,6 +48,9 @@ pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Ope
     if let Some(kind) = filesystem::network(folder_of(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
+    if backup::is_one(path) && path.exists() {
+        return look_at(path);
+    }
     let presence = enter(path)?;
     if let Some(reason) = presence.as_ref().and_then(Presence::suspicion) {
         make_sure_it_is_current(path)?;
@@ -76,6 +79,10 @@ fn start(
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             make_sure_it_is_current(path)?;
             share(path, Err(Trouble::ReadOnly(path.to_owned())), presence)
+        }
+        (Err(error @ StoreError::NoRoom { .. }), Some(_)) => {
+            make_sure_it_is_current(path).map_err(|_| error)?;
+            share(path, Err(Trouble::NotKept(format!("{NO_ROOM}; make some, and start hoptop again"))), presence)
         }
         (Err(StoreError::Damaged { reason, .. }), _) if presence.is_none() && !is_ours(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
@@ -146,6 +153,13 @@ fn mend(path: &Path, reason: &str, presence: Option<Presence>, at: DateTime<Utc>
     Ok(Opened { mended: Some(mended), ..opened })
 }
 
+/// A backup is looked at as it is, and stays so: nobody else writes to it.
+fn look_at(path: &Path) -> Result<Opened, StoreError> {
+    make_sure_it_is_current(path)?;
+    let connection = Err(Trouble::ReadOnly(path.to_owned()));
+    Ok(Opened { path: path.to_owned(), connection, presence: None, mended: None, notice: None })
+}
+
 /// Lets others in, now that the store is known to be sound.
 fn share(
     path: &Path,
@@ -175,7 +189,8 @@ fn enter(path: &Path) -> Result<Option<Presence>, StoreError> {
 }
 
 fn is_unwritable(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Whether a file that can't be read as a database is a hoptop store all the same. Nobody may have it open.

@@ -94,6 +94,21 @@ fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
 }
 
 #[test]
+fn a_backup_that_is_looked_at_stays_as_it_is() {
+    let (folder, store) = open();
+    import_one(&store);
+    store.daily_backup(at(0), &|| true).unwrap();
+    let backups = folder.path().join("deep/backups");
+    let path = store.backups(at(0)).remove(0).path;
+    let before = (names(&backups), fs::read(&path).unwrap());
+    let shown = Store::open_lasting(&path, at(1)).unwrap();
+    assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
+    assert!(shown.import("default", vec![fixtures::new(2)], at(1)).wait().is_err());
+    drop(shown);
+    assert_eq!((names(&backups), fs::read(&path).unwrap()), before);
+}
+
+#[test]
 fn a_copy_is_not_put_before_the_log_of_another_store() {
     let (folder, store) = open();
     import_one(&store);
