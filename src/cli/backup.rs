@@ -15,8 +15,9 @@ use crate::{
 
 /// What is shown below the help.
 pub const EXAMPLES: &str = "\
-The copy is a store like any other: `hoptop --db FILE list` shows it. To go back to it, end every hoptop and put it in the
-store's place. hoptop makes such a copy each day by itself, beside the store in `backups`, and keeps the last seven.
+The copy is a store like any other: `hoptop --db FILE list` shows it. To go back to it, end every hoptop, move the store away
+with what lies beside it (hoptop.db, hoptop.db-wal and hoptop.db-shm: a log that stays would damage the copy), and put the copy
+in its place. hoptop makes such a copy each day by itself, beside the store in `backups`, and keeps the last seven.
 
 Examples:
   hoptop backup ~/hoptop-before-the-move.db

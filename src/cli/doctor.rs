@@ -118,13 +118,21 @@ fn disk(cx: &Context<'_>) -> Finding {
 fn backup(is_empty: bool, cx: &Context<'_>) -> Finding {
     /// One is made each day that hoptop is used.
     const OLD: TimeDelta = TimeDelta::hours(48);
-    let kept = cx.store.backups();
+    let kept = cx.store.backups(cx.now.wall);
     let Some(newest) = kept.first() else {
         return match is_empty {
             true => Finding::Fine("none, for nothing is tracked".into()),
             false => Finding::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
         };
     };
+    let ahead = kept.iter().filter(|kept| kept.at > cx.now.wall).count();
+    if ahead > 0 {
+        let newest = newest.path.display();
+        return Finding::Warning(format!(
+            "{ahead} of {} dated ahead of this clock: was it set back? {newest}",
+            kept.len()
+        ));
+    }
     let age = span::long(span::between(newest.at, cx.now.wall));
     let line = format!("{} kept, the newest {age} old: {}", kept.len(), newest.path.display());
     if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Fine(line) }
@@ -274,6 +282,9 @@ mod tests {
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
         assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
+        bench.store.daily_backup(two_days_before + TimeDelta::days(365), &|| true).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   backup    1 of 2 dated ahead of this clock: was it set back?"), "{out}");
     }
 
     #[test]

@@ -130,11 +130,11 @@ fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Resu
     Ok(exit)
 }
 
-/// Opens the store, and tells the person if it had to be mended.
+/// Opens the store, and tells the person if it had to be mended, or something of it is missing.
 fn open(settings: &Settings) -> Result<Store> {
     let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?;
-    if let Some(mended) = store.mended() {
-        complain(&text::clean(&mended.to_string()));
+    if let Some(notice) = store.notice() {
+        complain(&text::clean(&notice));
     }
     Ok(store)
 }

@@ -28,8 +28,10 @@ const SCHEMAS_KEPT: usize = 3;
 const DAILY: TimeDelta = TimeDelta::hours(24);
 /// 4 MiB at a time: between two it can be called off.
 const PAGES: i32 = 1_024;
-/// How a copy is called until it is verified.
-const UNFINISHED: &str = ".hoptop-backup-";
+/// How a copy is called until it is verified: by the name that it is to get, and this.
+const UNFINISHED: &str = ".unfinished-";
+/// How the folder of a store's backups is called.
+const FOLDER: &str = "backups";
 /// How moments stand in names: in UTC, and in the order of time.
 pub(super) const STAMP: &str = "%Y%m%dT%H%M%SZ";
 
@@ -73,8 +75,16 @@ pub(super) fn copy(
     if existing == Existing::Keep && to.exists() {
         return Err(failed("the file exists already; name another, or replace it with --force".into()));
     }
-    let folder = folder_of(to);
-    let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder);
+    let log = connection::companion(to, "-wal");
+    if log.exists() {
+        // SQLite would bring it into the copy.
+        let log = log.display();
+        return Err(failed(format!("{log} belongs to a store of that name; name another file, or move the log away")));
+    }
+    let mut prefix = OsString::from(".");
+    prefix.extend(to.file_name());
+    prefix.push(UNFINISHED);
+    let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder_of(to));
     let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
     let transactions = write(source, &unfinished, goes_on).map_err(|fault| match fault {
         Fault::CalledOff => failed("it was called off".into()),
@@ -169,11 +179,11 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The backups beside a store, the newest first.
-pub(super) fn kept(store: &Path) -> Vec<Kept> {
+/// The backups beside a store, the newest first. Those that a clock which was ahead dated after `now` come last.
+pub(super) fn kept(store: &Path, now: DateTime<Utc>) -> Vec<Kept> {
     let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
     let mut kept: Vec<Kept> = entries.filter_map(|entry| parse(store, entry.path())).collect();
-    kept.sort_by_key(|kept| std::cmp::Reverse(kept.at));
+    kept.sort_by_key(|kept| (kept.at > now, std::cmp::Reverse(kept.at)));
     kept
 }
 
@@ -191,26 +201,32 @@ pub(super) fn daily(
         return Ok(None);
     }
     let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
-    private::make_folder(&folder(store)).map_err(fault)?;
-    let lock = private::file_options().write(true).create(true).truncate(false).open(beside(store, ".lock"));
-    let lock = lock.map_err(fault)?;
+    let lock = lock_file(store).map_err(fault)?;
     // It may have been made between our look and the lock.
     if lock.try_lock().is_err() || !is_due(store, at) {
         return Ok(None);
     }
     sweep(store);
     let report = copy(&source, &name(store, at, None), Existing::Replace, goes_on)?;
-    prune(store);
+    prune(store, at);
     Ok(Some(report))
+}
+
+/// The file that whoever makes a backup has locked, in a folder that is there.
+fn lock_file(store: &Path) -> io::Result<File> {
+    private::make_folder(&folder(store))?;
+    private::file_options().write(true).create(true).truncate(false).open(beside(store, ".lock"))
 }
 
 /// A backup of what is to be brought to a new schema.
 pub(super) fn before_migration(source: &Connection, store: &Path, at: DateTime<Utc>) -> Result<(), StoreError> {
     let from = migrate::version(source)?;
     let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
-    private::make_folder(&folder(store)).map_err(|error| refused(error.to_string()))?;
+    // Whoever makes the day's backup is done soon.
+    let locked = lock_file(store).and_then(|lock| lock.lock().map(|()| lock));
+    let _lock = locked.map_err(|error| refused(error.to_string()))?;
     match copy(source, &name(store, at, Some(from)), Existing::Replace, &|| true) {
-        Ok(_) => prune(store),
+        Ok(_) => prune(store, at),
         Err(StoreError::Backup { reason, .. }) => return Err(refused(reason)),
         Err(error) => return Err(error),
     }
@@ -219,12 +235,12 @@ pub(super) fn before_migration(source: &Connection, store: &Path, at: DateTime<U
 
 /// Backups from a clock that went ahead don't count: they would put the next one off for as long.
 fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
-    kept(store).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
+    kept(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
 }
 
 /// Drops what is too many; and says so if it can't, since what is kept matters more.
-fn prune(store: &Path) {
-    let (daily, schemas): (Vec<Kept>, Vec<Kept>) = kept(store).into_iter().partition(|kept| kept.before.is_none());
+fn prune(store: &Path, now: DateTime<Utc>) {
+    let (daily, schemas): (Vec<Kept>, Vec<Kept>) = kept(store, now).into_iter().partition(|kept| kept.before.is_none());
     for old in daily.iter().skip(DAYS_KEPT).chain(schemas.iter().skip(SCHEMAS_KEPT)) {
         if let Err(error) = fs::remove_file(&old.path) {
             tracing::warn!("the old backup {} stays: {error}", old.path.display());
@@ -235,16 +251,24 @@ fn prune(store: &Path) {
 /// Removes copies that a process left unfinished when it was killed. Whoever calls it holds the lock.
 fn sweep(store: &Path) {
     for entry in fs::read_dir(folder(store)).into_iter().flatten().flatten() {
-        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
-        if unfinished && let Err(error) = fs::remove_file(entry.path()) {
+        let file = entry.file_name();
+        let name = file.to_str().and_then(|name| name.strip_prefix('.')).and_then(|name| name.split_once(UNFINISHED));
+        let is_ours = name.is_some_and(|(name, _)| parse(store, entry.path().with_file_name(name)).is_some());
+        if is_ours && let Err(error) = fs::remove_file(entry.path()) {
             tracing::warn!("{} stays: {error}", entry.path().display());
         }
     }
 }
 
+/// Whether a file is one of a store's backups, by its name and where it lies.
+pub(super) fn is_one(path: &Path) -> bool {
+    let lies_with_them = path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|name| name == FOLDER));
+    lies_with_them && path.extension().is_some_and(|ending| ending == "backup")
+}
+
 /// Where a store's backups lie.
 fn folder(store: &Path) -> PathBuf {
-    folder_of(store).join("backups")
+    folder_of(store).join(FOLDER)
 }
 
 fn beside(store: &Path, ending: &str) -> PathBuf {

@@ -78,7 +78,8 @@ pub(super) fn dictionary(db: &Connection, told: &Told) -> Result<Option<Dictiona
 
 fn content(db: &Connection, id: i64) -> Result<Vec<u8>, StoreError> {
     let mut statement = db.prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?;
-    let packed: Vec<u8> = statement.query_row([id], |row| row.get(0))?;
+    let packed: Option<Vec<u8>> = statement.query_row([id], |row| row.get(0)).optional()?;
+    let packed = packed.ok_or_else(|| StoreError::Unpack(format!("dictionary {id} isn't there")))?;
     Ok(decompress(&packed, b"")?.into_bytes())
 }
 
@@ -134,7 +135,8 @@ pub(super) fn unpack(
     };
     let mut like = packed.dictionary.map(|id| content(db, id)).transpose()?.unwrap_or_default();
     if let Some(id) = packed.base {
-        like.extend(base(id)?.unwrap_or_default().into_bytes());
+        let text = base(id)?.ok_or_else(|| StoreError::Unpack(format!("what it is like ({id}) isn't there")))?;
+        like.extend(text.into_bytes());
     }
     Ok(Some(decompress(bytes, &like)?))
 }

@@ -32,6 +32,8 @@ pub(super) struct Manner {
     pub(super) check: Option<Depth>,
     /// When it is opened, if a backup comes before each change of its schema.
     pub(super) backup_at: Option<DateTime<Utc>>,
+    /// Whether somebody had it open before, so that it can't be without a schema.
+    pub(super) is_known: bool,
 }
 
 /// Opens the store for its one writer, making and migrating it as needed.
@@ -53,11 +55,7 @@ pub(super) fn open_for_writing(path: &Path, manner: Manner) -> Result<Connection
     if connection.is_readonly("main").map_err(fault)? {
         return Err(StoreError::ReadOnly { path: path.to_owned() });
     }
-    if let Some(depth) = manner.check
-        && let Some(reason) = backup::unsound(&connection, depth).map_err(fault)?
-    {
-        return Err(StoreError::Damaged { path: path.to_owned(), reason });
-    }
+    look(&connection, path, manner)?;
     connection.pragma_update(None, "journal_mode", "wal").map_err(fault)?;
     connection.pragma_update(None, "journal_size_limit", LOG_LIMIT).map_err(fault)?;
     guard(&connection).map_err(fault)?;
@@ -68,6 +66,18 @@ pub(super) fn open_for_writing(path: &Path, manner: Manner) -> Result<Connection
     migrate::migrate(&mut connection, migrate::LATEST).map_err(fault)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(fault)?;
     Ok(connection)
+}
+
+/// Looks at a store as closely as is wanted.
+fn look(connection: &Connection, path: &Path, manner: Manner) -> Result<(), StoreError> {
+    let fault = |error| StoreError::opening(path, &error);
+    let found = match manner.check {
+        Some(depth) => backup::unsound(connection, depth).map_err(fault)?,
+        None => None,
+    };
+    let is_blank = manner.is_known && migrate::version(connection).map_err(fault)? == 0;
+    let found = found.or(is_blank.then(|| "its log is gone, and with it all that it held".to_owned()));
+    found.map_or(Ok(()), |reason| Err(StoreError::Damaged { path: path.to_owned(), reason }))
 }
 
 /// Opens an existing store for reading, also where nothing can be written.
@@ -84,11 +94,16 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok::<_, rusqlite::Error>(connection)
     };
+    let open_unchanging = || open(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI);
+    if backup::is_one(path) {
+        return open_unchanging().map_err(fault);
+    }
+    let can_not_write = |error: &rusqlite::Error| {
+        error.sqlite_error_code() == Some(ErrorCode::CannotOpen) || error::wants_room(path, error)
+    };
     match open(path, flags) {
         // What can't be written, and has no log, doesn't change.
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) && log_size(path) == 0 => {
-            open(&unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI).map_err(|_| fault(error))
-        }
+        Err(error) if can_not_write(&error) && log_size(path) == 0 => open_unchanging().map_err(|_| fault(error)),
         opened => opened.map_err(fault),
     }
 }

@@ -8,8 +8,15 @@ use std::{
 
 use rusqlite::ErrorCode;
 
+use super::filesystem;
+
 /// How long a writer waits for another process's; a reader of a WAL never has to.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);
+
+/// Why nothing can be kept on a full disk.
+pub(super) const NO_ROOM: &str = "there is no room left on the disk";
+/// With less than that what SQLite keeps beside a store can't be made.
+const LEAST_ROOM: u64 = 256 << 10;
 
 /// A fault of the store.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +53,12 @@ pub enum StoreError {
     /// The file can be read, but not written.
     #[error("the store {} can only be read; check the permissions of the file and its folder, or name another with --db", path.display())]
     ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no room for what SQLite needs beside the file.
+    #[error("the store {} can't be opened for writing: {NO_ROOM}; make room, or name another with --db", path.display())]
+    NoRoom {
         /// The file.
         path: PathBuf,
     },
@@ -131,8 +144,10 @@ impl From<rusqlite::Error> for StoreError {
 impl StoreError {
     /// What a failure to open the file means.
     pub(super) fn opening(path: &Path, error: &rusqlite::Error) -> Self {
+        let has_room = !wants_room(path, error);
         let path = path.to_owned();
         match error.sqlite_error_code() {
+            _ if !has_room => Self::NoRoom { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
             // In a folder that can't be written the files beside it can't be made.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
@@ -151,6 +166,18 @@ impl StoreError {
     }
 }
 
+/// Whether an error comes of a disk that is full: of the files beside the store SQLite doesn't say so.
+pub(super) fn wants_room(path: &Path, error: &rusqlite::Error) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => true,
+        Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
+            path.exists() && filesystem::free(folder).is_some_and(|free| free < LEAST_ROOM)
+        }
+        _ => false,
+    }
+}
+
 /// Whether SQLite says that the file is damaged.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -163,7 +190,7 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
             let seconds = PATIENCE.as_secs();
             format!("another process has kept the store locked for {seconds} s; wait until it is done, or end it")
         }
-        Some(ErrorCode::DiskFull) => "there is no room left on the disk".to_owned(),
+        Some(ErrorCode::DiskFull) => NO_ROOM.to_owned(),
         Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
         Some(ErrorCode::ReadOnly) => "the file or its folder can't be written; check their permissions".to_owned(),
         _ => error.to_string(),

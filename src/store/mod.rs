@@ -22,6 +22,7 @@ mod health;
 mod import;
 mod keeper;
 mod listing;
+mod loss;
 mod migrate;
 mod observations;
 mod opening;
@@ -90,6 +91,7 @@ pub struct Store {
     /// Goes after the writer: it says that the store was left in order.
     health: Arc<Health>,
     mended: Option<Arc<Mended>>,
+    notice: Option<Arc<str>>,
 }
 
 /// One answer, to be kept.
@@ -118,26 +120,27 @@ impl Store {
     /// Opens the store at `path`, and makes it with its folder if it isn't there. One that is damaged is refused: this is for
     /// what is thrown away, and for tests.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::start(path, opening::open(path, None)?)
+        Self::start(opening::open(path, None)?)
     }
 
     /// Opens a store that is to last, at the moment `at`: if it is damaged it is mended ([`Store::mended`] says how), a backup
     /// comes before each change of its schema, and one that can't be written can be read.
     pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
-        Self::start(path, opening::open(path, Some(at))?)
+        Self::start(opening::open(path, Some(at))?)
     }
 
-    fn start(path: &Path, opened: opening::Opened) -> Result<Self, StoreError> {
+    fn start(opened: opening::Opened) -> Result<Self, StoreError> {
+        let path = opened.path.as_path();
         let health = Arc::new(Health::new(path, opened.presence));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Some(connection) => {
+            Ok(connection) => {
                 Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move || signal.notify())?
             }
-            None => {
-                health.note(&Trouble::ReadOnly(path.to_owned()));
-                Writer::refusing(path.to_owned())
+            Err(trouble) => {
+                health.note(&trouble);
+                Writer::refusing(trouble)
             }
         };
         Ok(Self {
@@ -146,12 +149,21 @@ impl Store {
             watcher,
             health,
             mended: opened.mended.map(Arc::new),
+            notice: opened.notice.map(Arc::from),
         })
     }
 
     /// What was done if the store was damaged when it was opened.
     pub fn mended(&self) -> Option<&Mended> {
         self.mended.as_deref()
+    }
+
+    /// What a person is to know of how the store was found when it was opened: that it was mended, or that something is
+    /// missing.
+    pub fn notice(&self) -> Option<String> {
+        let mended = self.mended().map(ToString::to_string);
+        let notices: Vec<String> = self.notice.iter().map(|notice| notice.to_string()).chain(mended).collect();
+        (!notices.is_empty()).then(|| notices.join("; "))
     }
 
     /// What stands in the way of keeping things, if anything does. Subscribers are woken when that changes.
@@ -199,9 +211,9 @@ impl Store {
         (self.path.metadata().map_or(0, |file| file.len()), connection::log_size(&self.path))
     }
 
-    /// The backups beside the store, the newest first.
-    pub fn backups(&self) -> Vec<Kept> {
-        backup::kept(&self.path)
+    /// The backups beside the store, the newest first; those dated after `now` come last.
+    pub fn backups(&self, now: DateTime<Utc>) -> Vec<Kept> {
+        backup::kept(&self.path, now)
     }
 
     /// A connection for reading, for one thread.

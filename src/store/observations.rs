@@ -88,7 +88,7 @@ pub(super) fn keep<'a>(
             .execute(params![moment, latency, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
-            Some(text) if body(db, id)?.as_deref() == Some(text) => LastBody::InHistory,
+            Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory,
             Some(text) => LastBody::Apart(text, matches!(observation.outcome, Outcome::Record(_))),
         };
         return Ok((id, last));
@@ -139,7 +139,7 @@ fn first(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, S
         .query_row([transaction.0], |row| row.get::<_, i64>(0))
         .optional()?;
     let Some(id) = first else { return Ok(None) };
-    Ok(body(db, id)?.map(|body| (id, body)))
+    Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
 /// The body of one entry.
@@ -150,6 +150,17 @@ pub(super) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreErro
         .optional()?;
     // What another body was packed with was packed with a dictionary itself.
     packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
+}
+
+/// The body of one entry; none if it can't be unpacked, so that one bad text stands in nobody's way.
+pub(super) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+    match body(db, id) {
+        Err(error @ StoreError::Unpack(_)) => {
+            tracing::warn!("the body of answer {id} is left out: {error}");
+            Ok(None)
+        }
+        body => body,
+    }
 }
 
 fn summary(outcome: &Outcome) -> String {

@@ -6,7 +6,7 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
+    path::{self, Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
@@ -15,8 +15,10 @@ use rusqlite::Connection;
 use super::{
     backup::{self, Depth},
     connection::{self, Manner},
-    error::StoreError,
-    filesystem, migrate,
+    error::{NO_ROOM, StoreError},
+    filesystem,
+    health::Trouble,
+    loss, migrate,
     presence::{Left, Presence},
     rescue::{self, Mended},
 };
@@ -29,39 +31,82 @@ const APPLICATION_ID_AT: u64 = 68;
 
 /// A store that is open.
 pub(super) struct Opened {
-    /// For its writer; `None` if it can only be read.
-    pub(super) connection: Option<Connection>,
+    /// Where it really is.
+    pub(super) path: PathBuf,
+    /// For its writer, or why nothing is written.
+    pub(super) connection: Result<Connection, Trouble>,
     pub(super) presence: Option<Presence>,
     pub(super) mended: Option<Mended>,
+    /// What is missing of it.
+    pub(super) notice: Option<String>,
 }
 
 /// Opens the store at `path`. With a moment it is one that is to last: it is mended if it is damaged, backed up before its
 /// schema changes, and opened for reading if it can't be written.
 pub(super) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Opened, StoreError> {
+    let path = &resolve(path);
     if let Some(kind) = filesystem::network(folder_of(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
     }
+    if backup::is_one(path) && path.exists() {
+        return look_at(path);
+    }
     let presence = enter(path)?;
+    if let Some(reason) = presence.as_ref().and_then(Presence::suspicion) {
+        make_sure_it_is_current(path)?;
+        return share(path, Err(Trouble::Broken(reason)), presence);
+    }
     let left = presence.as_ref().and_then(Presence::alone).cloned();
+    let notice = left.as_ref().zip(lasting_at).and_then(|(left, at)| loss::notice(path, left, at));
+    notice.iter().for_each(|notice| tracing::error!("{notice}"));
+    Ok(Opened { notice, ..start(path, (presence, left), lasting_at)? })
+}
+
+fn start(
+    path: &Path,
+    (presence, left): (Option<Presence>, Option<Left>),
+    lasting_at: Option<DateTime<Utc>>,
+) -> Result<Opened, StoreError> {
     let opened = match left.as_ref().and_then(|left| rescue::in_sight(path, left)) {
         Some(reason) => Err(StoreError::Damaged { path: path.to_owned(), reason }),
         None => connect(path, left.as_ref(), lasting_at),
     };
     match (opened, lasting_at) {
-        (Ok(connection), _) => share(path, Some(connection), presence),
+        (Ok(connection), _) => {
+            let mended = rescue::done_before(path, left.as_ref(), &connection);
+            Ok(Opened { mended, ..share(path, Ok(connection), presence)? })
+        }
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             make_sure_it_is_current(path)?;
-            share(path, None, presence)
+            share(path, Err(Trouble::ReadOnly(path.to_owned())), presence)
+        }
+        (Err(error @ StoreError::NoRoom { .. }), Some(_)) => {
+            make_sure_it_is_current(path).map_err(|_| error)?;
+            share(path, Err(Trouble::NotKept(format!("{NO_ROOM}; make some, and start hoptop again"))), presence)
         }
         (Err(StoreError::Damaged { reason, .. }), _) if presence.is_none() && !is_ours(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
         }
-        (Err(StoreError::Foreign { .. }), Some(at)) if presence.is_some() => {
-            mend(path, "its header isn't that of a hoptop store", presence, at)
-        }
         (Err(StoreError::Damaged { reason, .. }), Some(at)) => mend(path, &reason, presence, at),
         (Err(error), _) => Err(error),
     }
+}
+
+/// The file that a name leads to, there or not: what lies beside a link is not what lies beside the store.
+fn resolve(path: &Path) -> PathBuf {
+    /// As many links in a row as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        let Ok(target) = path.read_link() else { break };
+        path = path.with_file_name(target);
+    }
+    let folder = folder_of(&path);
+    let rest = path.strip_prefix(folder).unwrap_or(&path);
+    folder.canonicalize().map_or_else(|_| path.clone(), |folder| folder.join(rest))
 }
 
 /// The folder that the store lies in, or that its own will lie in.
@@ -81,7 +126,8 @@ fn make_sure_it_is_current(path: &Path) -> Result<(), StoreError> {
 
 fn connect(path: &Path, left: Option<&Left>, lasting_at: Option<DateTime<Utc>>) -> Result<Connection, StoreError> {
     let check = left.and_then(|left| depth(path, left));
-    connection::open_for_writing(path, Manner { check, backup_at: lasting_at })
+    let is_known = left.is_some() && path.exists();
+    connection::open_for_writing(path, Manner { check, backup_at: lasting_at, is_known })
 }
 
 /// How closely a store is looked at, by how it was left.
@@ -103,12 +149,23 @@ fn mend(path: &Path, reason: &str, presence: Option<Presence>, at: DateTime<Utc>
         return Err(StoreError::Damaged { path: path.to_owned(), reason });
     }
     let mended = rescue::mend(path, reason, &presence, at)?;
-    let opened = share(path, Some(connect(path, None, Some(at))?), Some(presence))?;
+    let opened = share(path, Ok(connect(path, None, Some(at))?), Some(presence))?;
     Ok(Opened { mended: Some(mended), ..opened })
 }
 
+/// A backup is looked at as it is, and stays so: nobody else writes to it.
+fn look_at(path: &Path) -> Result<Opened, StoreError> {
+    make_sure_it_is_current(path)?;
+    let connection = Err(Trouble::ReadOnly(path.to_owned()));
+    Ok(Opened { path: path.to_owned(), connection, presence: None, mended: None, notice: None })
+}
+
 /// Lets others in, now that the store is known to be sound.
-fn share(path: &Path, connection: Option<Connection>, presence: Option<Presence>) -> Result<Opened, StoreError> {
+fn share(
+    path: &Path,
+    connection: Result<Connection, Trouble>,
+    presence: Option<Presence>,
+) -> Result<Opened, StoreError> {
     let present = || {
         let mut presence = presence.map_or_else(|| Presence::create(path), Ok)?;
         presence.share()?;
@@ -116,10 +173,10 @@ fn share(path: &Path, connection: Option<Connection>, presence: Option<Presence>
     };
     let presence = match present() {
         Ok(presence) => Some(presence),
-        Err(error) if is_unwritable(&error) || connection.is_none() => None,
+        Err(error) if is_unwritable(&error) || connection.is_err() => None,
         Err(source) => return Err(StoreError::Create { path: path.to_owned(), source }),
     };
-    Ok(Opened { connection, presence, mended: None })
+    Ok(Opened { path: path.to_owned(), connection, presence, mended: None, notice: None })
 }
 
 fn enter(path: &Path) -> Result<Option<Presence>, StoreError> {
@@ -132,7 +189,8 @@ fn enter(path: &Path) -> Result<Option<Presence>, StoreError> {
 }
 
 fn is_unwritable(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | StorageFull)
 }
 
 /// Whether a file that can't be read as a database is a hoptop store all the same. Nobody may have it open.
@@ -144,5 +202,5 @@ fn is_ours(path: &Path) -> bool {
         file.read_exact(&mut id)?;
         Ok::<_, io::Error>(i64::from(u32::from_be_bytes(id)) == connection::APPLICATION_ID)
     };
-    !backup::kept(path).is_empty() || marked().unwrap_or(false)
+    !backup::kept(path, DateTime::UNIX_EPOCH).is_empty() || marked().unwrap_or(false)
 }

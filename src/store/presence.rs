@@ -15,7 +15,7 @@ use crate::private;
 /// More than that is none of our words.
 const MOST_BYTES: u64 = 4_096;
 
-/// How the last one left the store.
+/// How the last one left the store. Its words are a line: what follows it is left over from longer ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// In order.
@@ -31,18 +31,25 @@ pub(super) enum Left {
 impl Left {
     fn words(&self) -> String {
         match self {
-            Self::Clean => String::new(),
-            Self::Abruptly => "open".to_owned(),
-            Self::Suspect(reason) => format!("suspect {reason}"),
-            Self::Mending(name) => format!("mending {name}"),
+            Self::Clean => "clean\n".to_owned(),
+            Self::Abruptly => "open\n".to_owned(),
+            Self::Suspect(reason) => format!("suspect {}\n", reason.replace('\n', " ")),
+            Self::Mending(name) => format!("mending {name}\n"),
         }
     }
 
+    /// Whether a loss of power may neither take it away nor bring it back.
+    fn must_last(&self) -> bool {
+        matches!(self, Self::Mending(_) | Self::Suspect(_))
+    }
+
     fn parse(words: &str) -> Self {
-        match words.split_once(' ') {
+        let line = words.lines().next().unwrap_or_default();
+        match line.split_once(' ') {
             Some(("suspect", reason)) => Self::Suspect(reason.to_owned()),
             Some(("mending", name)) => Self::Mending(name.to_owned()),
-            _ if words.is_empty() => Self::Clean,
+            // An empty file was never written to: the first words are on the disk before anything is kept.
+            _ if words.is_empty() || line == "clean" => Self::Clean,
             _ => Self::Abruptly,
         }
     }
@@ -93,6 +100,14 @@ impl Presence {
         self.alone.as_ref()
     }
 
+    /// The damage that another one has found, who may still be there.
+    pub(super) fn suspicion(&self) -> Option<String> {
+        match self.alone.is_none().then(|| self.read()) {
+            Some(Ok(Left::Suspect(reason))) => Some(reason),
+            _ => None,
+        }
+    }
+
     /// Lets others in. From here on whoever dies leaves abruptly.
     pub(super) fn share(&mut self) -> io::Result<()> {
         if self.alone.take().is_some() {
@@ -105,17 +120,16 @@ impl Presence {
         Ok(())
     }
 
-    /// Leaves word for whoever comes next.
+    /// Leaves word for whoever comes next. Killed, or without room, what stood there stands.
     pub(super) fn write(&self, left: &Left) -> io::Result<()> {
-        let mut file = &self.file;
-        file.set_len(0)?;
+        let (mut file, words) = (&self.file, left.words());
+        let is_first = file.metadata()?.len() == 0;
+        let must_last = is_first || left.must_last() || self.read()?.must_last();
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(left.words().as_bytes())?;
-        match left {
-            // The move that it announces must not reach the disk before it.
-            Left::Mending(_) | Left::Suspect(_) => file.sync_all(),
-            Left::Clean | Left::Abruptly => Ok(()),
-        }
+        file.write_all(words.as_bytes())?;
+        file.set_len(u64::try_from(words.len()).unwrap_or(MOST_BYTES))?;
+        // The move that it announces must not reach the disk before it, nor what is kept after it.
+        if must_last { file.sync_all() } else { Ok(()) }
     }
 
     fn read(&self) -> io::Result<Left> {
@@ -183,5 +197,16 @@ mod tests {
             drop(presence);
             assert_eq!(enter(&store).alone(), Some(&left));
         }
+    }
+
+    #[test]
+    fn words_that_were_written_in_part_lose_no_suspicion() {
+        let suspect = Left::Suspect("a torn page".into());
+        assert_eq!(Left::parse(&suspect.words()), suspect);
+        // Killed before the rest of the longer words was cut off.
+        assert_eq!(Left::parse("open\nct a torn page\n"), Left::Abruptly);
+        assert_eq!(Left::parse("suspect a torn page\nwords"), suspect);
+        assert_eq!(Left::parse("clean\n"), Left::Clean);
+        assert_eq!(Left::parse("cl"), Left::Abruptly);
     }
 }

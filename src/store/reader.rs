@@ -241,7 +241,7 @@ impl Reader {
         let mut lines = Vec::new();
         let mut before: Option<String> = None;
         for answer in observations::of_transaction(&self.connection, row)? {
-            let body = observations::body(&self.connection, answer.id)?;
+            let body = observations::readable_body(&self.connection, answer.id)?;
             let differs = before.as_deref().zip(body.as_deref()).map(|(before, body)| differences(before, body));
             lines.push(HistoryLine::Observation(answer, differs.unwrap_or_default()));
             before = body.or(before);

@@ -13,6 +13,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
+use tempfile::TempPath;
 
 use super::{
     backup::{self, Depth, STAMP},
@@ -24,6 +25,7 @@ use super::{
 };
 use crate::private;
 
+const STOPPED: &str = "it was being mended when hoptop was stopped";
 /// What SQLite keeps beside a store.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
@@ -57,10 +59,25 @@ impl fmt::Display for Mended {
             (Some(backup), Some(salvaged)) => write!(out, "{transactions} transactions from {backup} and {salvaged}"),
             (Some(backup), None) => write!(out, "{transactions} transactions from {backup}; what came later is lost"),
             (None, Some(salvaged)) => write!(out, "{transactions} transactions from {salvaged}"),
+            (None, None) if *transactions > 0 => write!(out, "{transactions} transactions stand in its place already"),
             (None, None) => write!(out, "it is empty, for nothing could be read and there was no backup"),
         }?;
         write!(out, "; the damaged file is kept as {}", aside.display())
     }
+}
+
+/// What was mended already when hoptop was stopped, before anybody was told.
+pub(super) fn done_before(path: &Path, left: Option<&Left>, connection: &Connection) -> Option<Mended> {
+    let Some(Left::Mending(name)) = left else { return None };
+    Some(Mended {
+        path: path.to_owned(),
+        reason: STOPPED.to_owned(),
+        aside: path.with_file_name(name),
+        backup: None,
+        rows: 0,
+        has_holes: false,
+        transactions: connection::count(connection).unwrap_or_default(),
+    })
 }
 
 /// What is wrong with a store that only its files' sizes and how it was left tell. SQLite would take an empty file for a new
@@ -68,7 +85,9 @@ impl fmt::Display for Mended {
 pub(super) fn in_sight(path: &Path, left: &Left) -> Option<String> {
     let size = path.metadata().ok().map(|file| file.len());
     match (left, size) {
-        (Left::Mending(_), _) => Some("it was being mended when hoptop was stopped".into()),
+        // A sound one is in its place already, perhaps with what was kept since: it is looked at like any other.
+        (Left::Mending(name), Some(1..)) if path.with_file_name(name).exists() => None,
+        (Left::Mending(_), _) => Some(STOPPED.into()),
         (_, Some(0)) => Some("its file is empty".into()),
         (_, None) if connection::log_size(path) > 0 => Some("its file is gone and its log is not".into()),
         _ => None,
@@ -78,8 +97,11 @@ pub(super) fn in_sight(path: &Path, left: &Left) -> Option<String> {
 /// Moves a damaged store aside and builds a sound one in its place.
 pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<Utc>) -> Result<Mended, StoreError> {
     let aside = match presence.alone() {
-        Some(Left::Mending(name)) => path.with_file_name(name),
-        _ => unused(path, at),
+        // What was built is damaged itself: it is another file than the one that was moved aside.
+        Some(Left::Mending(name)) if !(path.exists() && path.with_file_name(name).exists()) => {
+            path.with_file_name(name)
+        }
+        _ => unused(path, ".damaged-", at),
     };
     let failed = |what: &str, error: &dyn fmt::Display| StoreError::Damaged {
         path: path.to_owned(),
@@ -89,7 +111,7 @@ pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<
     let announced = presence.write(&Left::Mending(name));
     announced.and_then(|()| move_aside(path, &aside)).map_err(|error| failed("it can't be moved aside", &error))?;
     let later = format!("it was moved to {} and can't be rebuilt; the next start tries again", aside.display());
-    let mut mended = build(path, &aside).map_err(|error| failed(&later, &error))?;
+    let mut mended = build((path, at), &aside).map_err(|error| failed(&later, &error))?;
     presence.write(&Left::Abruptly).map_err(|error| failed(&later, &error))?;
     mended.reason = reason.to_owned();
     tracing::error!("{mended}");
@@ -97,37 +119,38 @@ pub(super) fn mend(path: &Path, reason: &str, presence: &Presence, at: DateTime<
 }
 
 /// A name that is nobody's yet.
-fn unused(path: &Path, at: DateTime<Utc>) -> PathBuf {
-    let first = connection::companion(path, &format!(".damaged-{}", at.format(STAMP)));
-    let mut numbered = (2_u32..).map(|number| connection::companion(&first, &format!("-{number}")));
-    match first.exists() {
-        false => first,
-        true => numbered.find(|name| !name.exists()).unwrap_or(first),
-    }
+pub(super) fn unused(path: &Path, word: &str, at: DateTime<Utc>) -> PathBuf {
+    let first = connection::companion(path, &format!("{word}{}", at.format(STAMP)));
+    if first.exists() { numbered(&first) } else { first }
+}
+
+/// The same name with the first number that is nobody's yet.
+fn numbered(name: &Path) -> PathBuf {
+    let mut numbered = (2_u32..).map(|number| connection::companion(name, &format!("-{number}")));
+    numbered.find(|name| !name.exists()).unwrap_or_else(|| name.to_owned())
 }
 
 /// Renames the file and its companions; what was renamed by an earlier try stays.
 fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
-    let is_rebuilt = path.exists() && aside.exists();
-    if is_rebuilt {
-        return Ok(());
-    }
     let pairs = [""].into_iter().chain(COMPANIONS);
     for (from, to) in pairs.map(|ending| (connection::companion(path, ending), connection::companion(aside, ending))) {
-        if from.exists() && !to.exists() {
-            fs::rename(from, to)?;
+        match (from.exists(), to.exists()) {
+            (true, false) => fs::rename(from, to)?,
+            // SQLite would bring a log that is left there into the store that is built.
+            (true, true) => fs::rename(from, numbered(&to))?,
+            (false, _) => {}
         }
     }
     backup::sync_folder(path)
 }
 
 /// Builds the store under another name, and gives it its own once it is whole and on the disk.
-fn build(path: &Path, aside: &Path) -> Result<Mended, StoreError> {
+fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Mended, StoreError> {
     let unfinished = connection::companion(path, ".mending");
     let source = salvage::open(aside).ok();
     let damaged_version = source.as_ref().and_then(|source| migrate::version(source).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
-    let (backup, mut target) = base(path, &unfinished)?;
+    let (backup, mut target) = base((path, at), &unfinished)?;
     // What is read from the damaged store must find the columns that it has there.
     migrate::migrate(&mut target, version)?;
     let salvaged = match &source {
@@ -139,15 +162,21 @@ fn build(path: &Path, aside: &Path) -> Result<Mended, StoreError> {
     target.close().map_err(|(_, error)| error)?;
     let create = |source| StoreError::Create { path: path.to_owned(), source };
     File::open(&unfinished).and_then(|file| file.sync_all()).map_err(create)?;
-    fs::rename(&unfinished, path).and_then(|()| backup::sync_folder(path)).map_err(create)?;
+    // Never over a file that is there, whoever put it there.
+    let named = TempPath::try_from_path(&unfinished)
+        .and_then(|unfinished| unfinished.persist_noclobber(path).map_err(|error| error.error));
+    named.and_then(|()| backup::sync_folder(path)).map_err(create)?;
     let Salvaged { rows, has_holes } = salvaged;
     let (path, aside) = (path.to_owned(), aside.to_owned());
     Ok(Mended { path, reason: String::new(), aside, backup, rows, has_holes, transactions })
 }
 
 /// The newest backup that is sound, copied; a new store if there is none.
-fn base(path: &Path, unfinished: &Path) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
-    for kept in backup::kept(path) {
+fn base(
+    (path, at): (&Path, DateTime<Utc>),
+    unfinished: &Path,
+) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
+    for kept in backup::kept(path, at) {
         match restore(&kept.path, unfinished) {
             Ok(target) => return Ok((Some(kept.at), target)),
             Err(error) => tracing::error!("the backup {} can't be restored: {error}", kept.path.display()),

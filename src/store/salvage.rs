@@ -1,6 +1,7 @@
 //! Reads what can still be read of a damaged store, row by row and table by table, into a sound one.
 //!
-//! It knows no table by name, so that it holds for every schema. It must never write to the damaged file.
+//! It knows no table by name, so that it holds for every schema; but for the packed texts, which refer to each other without
+//! SQLite's knowledge. It must never write to the damaged file.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -26,10 +27,12 @@ pub(super) fn open(damaged: &Path) -> rusqlite::Result<Connection> {
     Ok(source)
 }
 
-/// Brings over every row that can be read; of two with one key the damaged store's, which is the newer. Rows whose parent is
-/// lost are left out. To be called within a transaction without foreign keys.
+/// Brings over every row that can be read; of two with one key the damaged store's, which is the newer. A table that can be
+/// read whole is as it was, without what was deleted since the backup. Rows whose parent is lost are left out. To be called
+/// within a transaction without foreign keys.
 pub(super) fn salvage(source: &Connection, target: &Connection) -> rusqlite::Result<Salvaged> {
     let mut salvaged = Salvaged::default();
+    let is_newer = is_newer(source, target)?;
     for table in tables(target)? {
         let known: BTreeSet<String> = columns(source, &table.name).unwrap_or_default().into_iter().collect();
         let shared: Vec<String> =
@@ -39,13 +42,29 @@ pub(super) fn salvage(source: &Connection, target: &Connection) -> rusqlite::Res
             continue;
         }
         let mut rescue = Rescue { source, target, table: &table, columns: shared, salvaged: &mut salvaged };
+        if is_newer && rescue.whole()? {
+            continue;
+        }
         match table.has_rowid {
             true => rescue.by_rowid()?,
             false => rescue.both_ways()?,
         }
     }
+    forget_unreadable(target)?;
     drop_orphans(target)?;
     Ok(salvaged)
+}
+
+/// Whether the damaged store went on from the backup. One that lost its log may be older: what it doesn't have was then not
+/// deleted.
+fn is_newer(source: &Connection, target: &Connection) -> rusqlite::Result<bool> {
+    let mut statement = target.prepare("SELECT name, seq FROM sqlite_sequence")?;
+    let mut last = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+    let reached = |name: &str| {
+        let sql = "SELECT max(seq) FROM sqlite_sequence WHERE name = ?";
+        source.query_row(sql, [name], |row| row.get::<_, Option<i64>>(0)).ok().flatten()
+    };
+    last.try_fold(true, |newer, row| row.map(|(name, seq)| newer && reached(&name) >= Some(seq)))
 }
 
 struct Table {
@@ -100,6 +119,23 @@ struct Rescue<'a> {
 }
 
 impl Rescue<'_> {
+    /// The table as it was, if all of it can be read; else nothing.
+    fn whole(&mut self) -> rusqlite::Result<bool> {
+        let before = std::mem::take(self.salvaged);
+        self.target.execute_batch("SAVEPOINT table_whole")?;
+        self.target.execute(&format!("DELETE FROM {}", quoted(&self.table.name)), [])?;
+        let order = format!("ORDER BY {}", self.table.key);
+        let is_whole = self.scan(&order, &[], &mut |_| true)? == End::Whole && !self.salvaged.has_holes;
+        self.target.execute_batch(if is_whole {
+            "RELEASE table_whole"
+        } else {
+            "ROLLBACK TO table_whole; RELEASE table_whole"
+        })?;
+        let rows = if is_whole { self.salvaged.rows } else { 0 };
+        *self.salvaged = Salvaged { rows: before.rows + rows, ..before };
+        Ok(is_whole)
+    }
+
     /// From both ends as far as each goes.
     fn both_ways(&mut self) -> rusqlite::Result<()> {
         let key = self.table.key.clone();
@@ -184,6 +220,25 @@ fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
 fn is_of_the_row(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     code.is_none() || matches!(code, Some(rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch))
+}
+
+/// Forgets texts that can't be unpacked any more, since what they were packed with is lost; what else stands in their rows
+/// stays.
+fn forget_unreadable(target: &Connection) -> rusqlite::Result<()> {
+    const TEXTS: [(&str, &str); 3] = [("observations", "body"), ("records", "body"), ("records", "record")];
+    let clear = |table: &str, text: &str, column: &str, source: &str| {
+        if !columns(target, table)?.contains(&format!("{text}_{column}")) {
+            return Ok(());
+        }
+        let sql = format!(
+            "UPDATE {table} SET {text} = NULL, {text}_dictionary = NULL, {text}_base = NULL WHERE {text}_{column} IS NOT NULL
+             AND {text}_{column} NOT IN (SELECT id FROM {source})"
+        );
+        target.execute(&sql, []).map(drop)
+    };
+    // First the dictionaries: a base is packed with one.
+    TEXTS.iter().try_for_each(|(table, text)| clear(table, text, "dictionary", "dictionaries"))?;
+    TEXTS.iter().try_for_each(|(table, text)| clear(table, text, "base", "observations WHERE body IS NOT NULL"))
 }
 
 /// Removes rows that refer to something that is lost.

@@ -30,8 +30,8 @@ const READERS_PATIENCE: Duration = Duration::from_millis(50);
 pub(super) struct Writer {
     jobs: Option<Sender<Box<dyn Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Why there is none, if the store can only be read.
-    refusal: Option<PathBuf>,
+    /// Why there is none, if nothing can be written.
+    refusal: Option<Trouble>,
 }
 
 /// The answer to a write, which comes after its commit.
@@ -65,9 +65,9 @@ impl Writer {
         Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)), refusal: None })
     }
 
-    /// One for a store that can only be read: it says so of every job.
-    pub(super) fn refusing(path: PathBuf) -> Self {
-        Self { jobs: None, thread: Mutex::new(None), refusal: Some(path) }
+    /// One for a store that can't be written: it says why of every job.
+    pub(super) fn refusing(trouble: Trouble) -> Self {
+        Self { jobs: None, thread: Mutex::new(None), refusal: Some(trouble) }
     }
 
     /// Hands a job to the writer. After a loss of power the newest of these may be missing, never a part of one.
@@ -95,8 +95,8 @@ impl Writer {
     {
         let (reply, answer) = mpsc::sync_channel(1);
         let job = Box::new(Pending { work: Some(work), done: None, reply, durable });
-        if let Some(path) = &self.refusal {
-            job.answer(Err(Trouble::ReadOnly(path.clone())));
+        if let Some(trouble) = &self.refusal {
+            job.answer(Err(trouble.clone()));
         } else if let Some(jobs) = &self.jobs
             && jobs.send(job).is_err()
         {

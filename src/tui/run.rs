@@ -192,8 +192,8 @@ impl Dashboard {
             next_tick: clock.now().mono + SECOND,
             clock,
         };
-        if let Some(mended) = dashboard.store.mended() {
-            dashboard.model.tell(Tone::Bad, mended.to_string(), dashboard.clock.now().mono);
+        if let Some(notice) = dashboard.store.notice() {
+            dashboard.model.tell(Tone::Bad, notice, dashboard.clock.now().mono);
         }
         dashboard.read_news();
         Ok(dashboard)

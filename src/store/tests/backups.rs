@@ -60,12 +60,13 @@ fn one_a_day_and_the_last_seven_are_kept() {
         assert!(store.daily_backup(day(number), &|| true).unwrap().is_some());
         assert_eq!(store.daily_backup(day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
     }
-    let kept: Vec<_> = store.backups().into_iter().map(|kept| kept.at).collect();
+    let kept: Vec<_> = store.backups(day(9)).into_iter().map(|kept| kept.at).collect();
     assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
     let backups = folder.path().join("deep/backups");
     assert!(names(&backups).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()), "{:?}", names(&backups));
     // What a killed process left, and what isn't ours.
-    fs::write(backups.join(".hoptop-backup-killed"), "half").unwrap();
+    fs::write(backups.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed"), "half").unwrap();
+    fs::write(backups.join(".hoptop.db.b.19700110T000000Z.backup.unfinished-theirs"), "being made").unwrap();
     fs::write(backups.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
     // A clock that was a year ahead puts nothing off.
     assert!(store.daily_backup(day(365), &|| true).unwrap().is_some());
@@ -73,6 +74,50 @@ fn one_a_day_and_the_last_seven_are_kept() {
     let names = names(&backups);
     assert!(!names.iter().any(|name| name.contains("killed")), "{names:?}");
     assert!(names.iter().any(|name| name.starts_with("other.db")), "{names:?}");
+    assert!(names.iter().any(|name| name.ends_with("-theirs")), "{names:?}");
+}
+
+#[test]
+fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
+    let (folder, store) = open();
+    import_one(&store);
+    let day = |day: i64| at(day * 86_400);
+    let backups = folder.path().join("deep/backups");
+    fs::create_dir(&backups).unwrap();
+    for ahead in 1..=7 {
+        fs::write(backups.join(format!("hoptop.db.2099010{ahead}T000000Z.backup")), "from the future").unwrap();
+    }
+    assert!(store.daily_backup(day(0), &|| true).unwrap().is_some());
+    assert_eq!(store.daily_backup(day(0) + TimeDelta::hours(1), &|| true).unwrap(), None);
+    assert_eq!(store.backups(day(0)).len(), 7);
+    assert_eq!(store.backups(day(0))[0].at, day(0));
+}
+
+#[test]
+fn a_backup_that_is_looked_at_stays_as_it_is() {
+    let (folder, store) = open();
+    import_one(&store);
+    store.daily_backup(at(0), &|| true).unwrap();
+    let backups = folder.path().join("deep/backups");
+    let path = store.backups(at(0)).remove(0).path;
+    let before = (names(&backups), fs::read(&path).unwrap());
+    let shown = Store::open_lasting(&path, at(1)).unwrap();
+    assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
+    assert!(shown.import("default", vec![fixtures::new(2)], at(1)).wait().is_err());
+    drop(shown);
+    assert_eq!((names(&backups), fs::read(&path).unwrap()), before);
+}
+
+#[test]
+fn a_copy_is_not_put_before_the_log_of_another_store() {
+    let (folder, store) = open();
+    import_one(&store);
+    let other = Store::open(&folder.path().join("other.db")).unwrap();
+    import_one(&other);
+    let refused = store.backup(other.path(), Existing::Replace).unwrap_err().to_string();
+    assert!(refused.contains("other.db-wal belongs to a store of that name"), "{refused}");
+    drop(other);
+    store.backup(&folder.path().join("other.db"), Existing::Replace).unwrap();
 }
 
 #[test]
@@ -107,7 +152,7 @@ fn a_backup_comes_before_each_change_of_the_schema() {
     old(&path);
     let store = Store::open_lasting(&path, at(0)).unwrap();
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
-    let kept = store.backups();
+    let kept = store.backups(at(0));
     assert_eq!((kept.len(), kept[0].before), (1, Some(1)));
     assert_eq!(migrate::version(&Connection::open(&kept[0].path).unwrap()).unwrap(), 1);
 }

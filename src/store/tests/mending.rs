@@ -218,3 +218,217 @@ fn what_was_never_a_store_of_ours_stays_where_it_is() {
     assert_eq!(fs::read_to_string(&letter).unwrap(), text);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
+
+/// Tears a page of a table, and says that it was met.
+fn tear(path: &Path, table: &str) {
+    let leaves = leaves(path, table);
+    overwrite(path, (leaves[leaves.len() / 2] - 1) * PAGE, &[0; PAGE as usize]);
+    fs::write(connection::companion(path, ".presence"), "suspect a torn page").unwrap();
+}
+
+#[test]
+fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
+    let (_folder, path) = filled(1);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    let body = |clock: i64| {
+        let text = format!(r#"{{"clock":{clock},"words":"{}"}}"#, "of a route ".repeat(60));
+        Observation { body: Some(text), ..fixtures::says(RouterStatus::Ongoing) }
+    };
+    let report = store.import("default", (2..=40).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    let rows: Vec<RowId> = report.added.first;
+    // The first answers, which the later ones are packed with, stand together; so do the later ones.
+    for second in 0..12 {
+        for row in &rows {
+            let status = if second % 2 == 0 { RouterStatus::Ongoing } else { RouterStatus::NeedsGas };
+            observe(&store, *row, Observation { body: body(second).body, ..fixtures::says(status) }, 10 + second);
+        }
+    }
+    drop(store);
+    let first = leaves(&path, "observations")[0];
+    overwrite(&path, (first - 1) * PAGE, &[0; PAGE as usize]);
+    fs::write(connection::companion(&path, ".presence"), "suspect a torn page").unwrap();
+    let (store, mended) = open_mended(&path);
+    assert!(mended.has_holes && mended.transactions == 40, "{mended:?}");
+    for row in &rows {
+        let shown = store.reader().unwrap().history(*row).unwrap();
+        assert!(shown.iter().any(|line| line_name(line) == "answer"));
+        observe(&store, *row, body(99), 100);
+        observe(&store, *row, body(99), 101);
+        assert_eq!(store.reader().unwrap().last_body(*row).unwrap(), body(99).body);
+    }
+}
+
+#[test]
+fn what_can_not_be_unpacked_counts_as_no_body() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let long = |clock: u32| {
+        let body = body(RouterStatus::Ongoing, clock).body.map(|text| text.replace("Ether", &"Ether ".repeat(60)));
+        Observation { body, ..fixtures::says(RouterStatus::Ongoing) }
+    };
+    observe(&store, row, long(1), 1);
+    let db = Connection::open(store.path()).unwrap();
+    assert_eq!(
+        db.execute("UPDATE observations SET body = x'00', body_base = 77, body_dictionary = NULL", []).unwrap(),
+        1
+    );
+    observe(&store, row, long(2), 2);
+    assert!(store.reader().unwrap().history(row).unwrap().iter().any(|line| line_name(line) == "answer"));
+    assert_eq!(store.reader().unwrap().last_body(row).unwrap(), long(2).body);
+}
+
+#[test]
+fn what_was_deleted_since_the_backup_stays_deleted() {
+    let (_folder, path) = filled(300);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    for number in 1..=300 {
+        let edit = Edit::Note { rows: vec![RowId(number)], text: "asked ".repeat(40) };
+        store.edit("default", edit, at(6)).wait().unwrap();
+    }
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    store.delete(vec![RowId(7)], at(70)).wait().unwrap();
+    drop(store);
+    tear(&path, "notes");
+    let (store, mended) = open_mended(&path);
+    assert_eq!((mended.backup, mended.transactions), (Some(at(60)), 299));
+    assert_eq!(store.reader().unwrap().transaction(RowId(7)).unwrap(), None);
+}
+
+#[test]
+fn what_was_kept_after_mending_survives_a_word_that_came_back() {
+    let (_folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    drop(store);
+    overwrite(&path, 0, &[0xa5; 512]);
+    let (store, mended) = open_mended(&path);
+    fill(&store, 21..=25);
+    drop(store);
+    // The power went before the disk had the word that mending was done.
+    let name = mended.aside.file_name().unwrap().to_str().unwrap();
+    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    assert_eq!(count(&store), 26);
+    assert!(store.mended().unwrap().to_string().contains("26 transactions stand in its place already"));
+    drop(store);
+    // The same, and what was built is damaged too: both are kept.
+    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    overwrite(&path, 0, &[0x5a; 512]);
+    let (_store, again) = open_mended(&path);
+    assert!(again.aside != mended.aside && mended.aside.exists());
+}
+
+#[test]
+fn another_programs_database_in_its_place_stays_there() {
+    let (folder, path) = filled(3);
+    fs::remove_file(&path).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)").unwrap();
+    drop(other);
+    let theirs = fs::read(&path).unwrap();
+    for words in ["clean\n", "open\n", "suspect a torn page\n"] {
+        fs::write(connection::companion(&path, ".presence"), words).unwrap();
+        let refused = Store::open_lasting(&path, at(60)).err().unwrap();
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), theirs);
+    }
+    assert!(
+        fs::read_dir(folder.path()).unwrap().all(|file| !file.unwrap().path().to_string_lossy().contains("damaged"))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_leads_to_the_store_and_what_lies_beside_it() {
+    let (folder, path) = filled(3);
+    let links = tempfile::tempdir().unwrap();
+    let (link, second) = (links.path().join("link.db"), links.path().join("second.db"));
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    std::os::unix::fs::symlink("link.db", &second).unwrap();
+    let store = Store::open_lasting(&second, at(60)).unwrap();
+    assert_eq!(store.path(), path.canonicalize().unwrap());
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    // Both names are one store: nobody is alone with it.
+    let other = Store::open_lasting(&path, at(61)).unwrap();
+    other.note(&StoreError::Broken("a torn page".into()));
+    drop((store, other));
+    overwrite(&path, 0, &[0xa5; 512]);
+    let (store, mended) = open_mended(&link);
+    assert_eq!((mended.backup, mended.aside.parent()), (Some(at(60)), Some(&*folder.path().canonicalize().unwrap())));
+    drop(store);
+    assert!(link.is_symlink() && fs::read_dir(links.path()).unwrap().count() == 2);
+    // Also while there is nothing where it leads.
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("new/hoptop.db"), &link).unwrap();
+    assert!(Store::open_lasting(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
+}
+
+/// The file as a killed process leaves it, without the log that it had.
+fn without_log(store: &Store, to: &Path) -> Vec<u8> {
+    fs::copy(store.path(), to).unwrap();
+    fs::write(connection::companion(to, ".presence"), "open\n").unwrap();
+    fs::read(to).unwrap()
+}
+
+#[test]
+fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
+    let (folder, path) = filled(20);
+    let store = Store::open_lasting(&path, at(5)).unwrap();
+    store.import("default", (21..=22).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    let found = folder.path().join("found.db");
+    let bytes = without_log(&store, &found);
+    let opened = Store::open_lasting(&found, at(60)).unwrap();
+    let notice = opened.notice().unwrap();
+    assert!(notice.contains("its log is gone: what was kept last may be lost"), "{notice}");
+    assert_eq!(count(&opened), 20);
+    assert_eq!(fs::read(folder.path().join("found.db.without-log-19700101T000100Z")).unwrap(), bytes);
+    drop(opened);
+    assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
+    // What is put back from a backup never had one.
+    store.backup(&found, Existing::Replace).unwrap();
+    fs::write(connection::companion(&found, ".presence"), "open\n").unwrap();
+    assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
+}
+
+#[test]
+fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
+    let (folder, store) = open();
+    let found = folder.path().join("found.db");
+    without_log(&store, &found);
+    let (store, mended) = open_mended(&found);
+    assert!(mended.reason.contains("its log is gone, and with it all that it held"), "{mended}");
+    assert!(store.notice().unwrap().contains("it is empty, for nothing could be read"));
+}
+
+#[test]
+fn whoever_comes_to_a_store_that_is_known_to_be_damaged_writes_nothing() {
+    let (_folder, path) = filled(3);
+    let first = Store::open_lasting(&path, at(5)).unwrap();
+    first.note(&StoreError::Broken("a torn page".into()));
+    let second = Store::open_lasting(&path, at(6)).unwrap();
+    assert_eq!(second.trouble(), Some(Trouble::Broken("a torn page".into())));
+    assert_eq!(count(&second), 3);
+    let refused = second.import("default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
+    assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
+}
+
+#[test]
+fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
+    let (folder, path) = filled(3);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    drop(store);
+    fs::remove_file(&path).unwrap();
+    let store = Store::open_lasting(&path, at(120)).unwrap();
+    let kept = folder.path().join("backups/before-19700101T000200Z/hoptop.db.19700101T000100Z.backup");
+    let notice = store.notice().unwrap();
+    let newest = kept.canonicalize().unwrap();
+    assert!(notice.contains("isn't there any more") && notice.contains(newest.to_str().unwrap()), "{notice}");
+    fill(&store, 1..=1);
+    for day in 1..=8 {
+        store.daily_backup(at(day * 86_400), &|| true).unwrap().unwrap();
+    }
+    assert!(kept.exists() && store.backups(at(8 * 86_400)).len() == 7);
+    drop(store);
+    assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
+}
