@@ -7,6 +7,8 @@ use std::{
     fs::File,
     hash::{BuildHasher, RandomState},
     io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write},
+    sync::mpsc::{self, SyncSender},
+    thread,
 };
 
 use rusqlite::{Connection, Row};
@@ -116,20 +118,51 @@ impl Staging {
         let mut replaced = self.index.prepare("SELECT earlier FROM replaced ORDER BY earlier").map_err(fault)?;
         let mut replaced = replaced.query_map([], |row| row.get::<_, i64>(0)).map_err(fault)?;
         let mut next_replaced = replaced.next().transpose().map_err(fault)?;
-        let mut spool = BufReader::with_capacity(1 << 16, self.spool.get_ref());
-        spool.rewind().map_err(StoreError::Staging)?;
-        let (mut start, mut line) = (0, String::new());
-        while start < self.length {
-            line.clear();
-            let length = spool.read_line(&mut line).map_err(StoreError::Staging)?;
-            if next_replaced == Some(at(start)) {
-                next_replaced = replaced.next().transpose().map_err(fault)?;
-            } else {
-                each(decode(&line).map_err(StoreError::Staging)?.1)?;
+        let (spool, length) = (self.spool.get_ref(), self.length);
+        let (portions, rows) = mpsc::sync_channel(2);
+        thread::scope(|scope| {
+            // Whoever takes the rows has enough to do with them.
+            scope.spawn(move || decode_all(spool, length, &portions));
+            for portion in rows {
+                for (start, new) in portion.map_err(StoreError::Staging)? {
+                    if next_replaced == Some(at(start)) {
+                        next_replaced = replaced.next().transpose().map_err(fault)?;
+                    } else {
+                        each(new)?;
+                    }
+                }
             }
-            start += length as u64;
+            Ok(())
+        })
+    }
+}
+
+/// Some rows, each with the place where its line begins.
+type Portion = Vec<(u64, NewTransaction)>;
+
+/// Reads the spool from its start and hands its rows on in portions, until its end, a fault, or nobody takes them any more.
+fn decode_all(spool: &File, length: u64, portions: &SyncSender<io::Result<Portion>>) {
+    /// Enough that handing them on costs nothing, and few enough to take no room.
+    const ROWS: usize = 500;
+    let mut spool = BufReader::with_capacity(1 << 16, spool);
+    let (mut start, mut line, mut rewound) = (0, String::new(), spool.rewind());
+    while start < length {
+        let mut portion = || {
+            std::mem::replace(&mut rewound, Ok(()))?;
+            let mut portion = Portion::with_capacity(ROWS);
+            while start < length && portion.len() < ROWS {
+                line.clear();
+                let read = spool.read_line(&mut line)?;
+                portion.push((start, decode(&line)?.1));
+                start += read as u64;
+            }
+            Ok(portion)
+        };
+        let portion = portion();
+        let failed = portion.is_err();
+        if portions.send(portion).is_err() || failed {
+            return;
         }
-        Ok(())
     }
 }
 
