@@ -354,9 +354,7 @@ impl Seen {
                 seen.profile_alerts = reader.profile_alerts()?;
             }
             for row in seen.news.rows(true) {
-                if let Some(transaction) = reader.transaction(row)? {
-                    seen.changed.insert(row, Listed { alerts: reader.alerts_of(row)?, transaction });
-                }
+                seen.changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
             }
             Ok(seen)
         })

@@ -141,6 +141,20 @@ pub(super) fn unpack(
     Ok(Some(decompress(bytes, &like)?))
 }
 
+/// The same; none if it can't be unpacked, so that one bad text stands in nobody's way. `what` says whose text it is.
+pub(super) fn readable(
+    unpacked: Result<Option<String>, StoreError>,
+    what: std::fmt::Arguments<'_>,
+) -> Result<Option<String>, StoreError> {
+    match unpacked {
+        Err(error @ StoreError::Unpack(_)) => {
+            tracing::warn!("{what} is left out: {error}");
+            Ok(None)
+        }
+        unpacked => unpacked,
+    }
+}
+
 thread_local! {
     // Making these costs more than using them. They hold nothing from one text to the next.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };

@@ -15,7 +15,7 @@ use crate::domain::{
     transaction::Transaction,
 };
 
-/// How many entries without news are kept before the older half goes.
+/// How many numbers back entries without news are kept.
 const POLLED_KEPT: i64 = 5_000;
 /// And how often the older ones go.
 const POLLED_PRUNED: i64 = 1_000;

@@ -17,7 +17,7 @@ use super::{
 use crate::domain::{
     change::What,
     ids::RowId,
-    transaction::{Told, Tracking, Transaction},
+    transaction::{Told, Transaction},
 };
 
 /// Something that a person does to what is tracked.
@@ -129,11 +129,8 @@ impl Polling {
 
     /// As it stands.
     fn of(transaction: &Transaction) -> Self {
-        match &transaction.tracking {
-            Tracking::Active => Self { untracked: false, parked: None },
-            Tracking::Parked(reason) => Self { untracked: false, parked: Some(reason.clone()) },
-            Tracking::Untracked => Self { untracked: true, parked: None },
-        }
+        let (untracked, parked) = transactions::tracking_columns(&transaction.tracking);
+        Self { untracked, parked: parked.map(str::to_owned) }
     }
 }
 

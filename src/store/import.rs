@@ -288,7 +288,6 @@ impl Update {
     /// Writes it; what can be taken back of it.
     fn write(&self, db: &Connection, before: &Transaction, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        let was_told = transactions::outline(db, row)?.map(|known| known.told);
         transactions::write_told(db, row, &self.told)?;
         if self.resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
@@ -297,9 +296,8 @@ impl Update {
         let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
         changes::append(db, &Entry::of(before, at), &What::Edited { fields: self.fields.clone() })?;
         // As the store has it, which keeps milliseconds.
-        let told = transactions::outline(db, row)?.map(|known| known.told).zip(was_told);
-        let told = told.filter(|(after, before)| after != before);
-        let told = told.map(|(after, before)| Step::Told { row: row.0, before: before.into(), after: after.into() });
+        let told = transactions::outline(db, row)?.map(|known| known.told).filter(|after| *after != before.told);
+        let told = told.map(|after| Step::Told { row: row.0, before: before.told.clone().into(), after: after.into() });
         let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
         let tracking = self.resumed.then(|| Step::resumed(before));

@@ -11,7 +11,7 @@ use super::{
     condition::Condition,
     error::StoreError,
     order::{self, Stretch, Way},
-    transactions,
+    transactions::{self, POLLED},
 };
 use crate::domain::{alert::Alert, filter::Filter, ids::RowId, status::RouterStatus, transaction::Transaction};
 
@@ -118,7 +118,8 @@ impl<'a> Listing<'a> {
     fn read(&self, before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Result<Page, StoreError> {
         let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
         let rows_before = before.0.iter().take(before.1).rev();
-        let rows = rows_before.chain(behind.0.iter().take(behind.1)).filter_map(|row| self.listed(*row).transpose());
+        let rows =
+            rows_before.chain(behind.0.iter().take(behind.1)).filter_map(|row| listed(self.db, *row).transpose());
         Ok(Page { rows: rows.collect::<Result<_, _>>()?, more_before, more_behind })
     }
 
@@ -130,10 +131,7 @@ impl<'a> Listing<'a> {
     /// Of all rows how far each is, in no order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
         let mut found = Vec::new();
-        let sql = format!(
-            "SELECT id, status, settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL FROM transactions WHERE {}",
-            self.condition.sql
-        );
+        let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
         while let Some(row) = rows.next()? {
@@ -245,11 +243,12 @@ impl<'a> Listing<'a> {
         }
         Ok(None)
     }
+}
 
-    fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
-        let Some(transaction) = transactions::by_row(self.db, row)? else { return Ok(None) };
-        Ok(Some(Listed { alerts: alerts::of_transaction(self.db, row)?, transaction }))
-    }
+/// One transaction, with what stands for it.
+pub(super) fn listed(db: &Connection, row: RowId) -> Result<Option<Listed>, StoreError> {
+    let Some(transaction) = transactions::by_row(db, row)? else { return Ok(None) };
+    Ok(Some(Listed { alerts: alerts::of_transaction(db, row)?, transaction }))
 }
 
 /// A condition for the rows behind one, in parts.

@@ -154,13 +154,7 @@ pub(super) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreErro
 
 /// The body of one entry; none if it can't be unpacked, so that one bad text stands in nobody's way.
 pub(super) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
-    match body(db, id) {
-        Err(error @ StoreError::Unpack(_)) => {
-            tracing::warn!("the body of answer {id} is left out: {error}");
-            Ok(None)
-        }
-        body => body,
-    }
+    bodies::readable(body(db, id), format_args!("the body of answer {id}"))
 }
 
 fn summary(outcome: &Outcome) -> String {

@@ -5,7 +5,11 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{alerts, columns, error::StoreError, transactions};
+use super::{
+    alerts, columns,
+    error::StoreError,
+    transactions::{self, POLLED},
+};
 use crate::domain::{alert::Alert, ids::RowId, need, transaction::Transaction};
 
 /// What a profile's poller has to look after.
@@ -18,9 +22,6 @@ pub struct Load {
     /// The oldest answer; of one never answered when it was first seen.
     pub oldest: Option<DateTime<Utc>>,
 }
-
-/// What `transactions_polled` has an index of.
-const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
 
 /// How many are tracked. Costs n, in the smallest index.
 pub(super) fn tracked(db: &Connection) -> Result<u64, StoreError> {

@@ -14,7 +14,7 @@ use super::{
     error::StoreError,
     forecasts::{self, RouteStats},
     import::Foreseen,
-    listing::Listing,
+    listing::{self, Listed, Listing},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
     pollers::{self, PollerReport},
@@ -106,6 +106,11 @@ impl Reader {
         transactions::by_row(&self.connection, row)
     }
 
+    /// One transaction, with what stands for it.
+    pub fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
+        listing::listed(&self.connection, row)
+    }
+
     /// What stands for one transaction, the oldest first.
     pub fn alerts_of(&self, row: RowId) -> Result<Vec<Alert>, StoreError> {
         alerts::of_transaction(&self.connection, row)
@@ -139,8 +144,8 @@ impl Reader {
         mut each: impl FnMut(&Transaction, &[Alert]) -> Result<(), E>,
     ) -> Result<(), E> {
         for row in rows {
-            if let Some(transaction) = self.transaction(*row)? {
-                each(&transaction, &self.alerts_of(*row)?)?;
+            if let Some(Listed { transaction, alerts }) = self.listed(*row)? {
+                each(&transaction, &alerts)?;
             }
         }
         Ok(())

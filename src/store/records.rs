@@ -20,13 +20,8 @@ pub(super) fn record(db: &Connection, transaction: RowId) -> Result<Option<Statu
         .query_row([transaction.0], |row| Packed::read(row, 0))
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
-    let json = match bodies::unpack(db, &packed, |base| observations::body(db, base)) {
-        Err(StoreError::Unpack(reason)) => {
-            tracing::warn!("the record of transaction {} can't be read: {reason}", transaction.0);
-            None
-        }
-        unpacked => unpacked?,
-    };
+    let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
+    let json = bodies::readable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
     let record = json.map(|json| serde_json::from_str(&json)).transpose();
     Ok(record.map_err(|error| columns::unreadable(0, error))?)
 }
@@ -66,7 +61,7 @@ fn write_record(db: &Connection, transaction: &Transaction, entry: i64) -> Resul
     let packed = match (json(transaction)?, bodies::dictionary(db, &transaction.told)?) {
         (None, _) => Packed::NONE,
         // What a body says the record says too, in other words.
-        (Some(json), Some(dictionary)) => match observations::body(db, entry)? {
+        (Some(json), Some(dictionary)) => match observations::readable_body(db, entry)? {
             Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, &like))?,
             None => bodies::pack(&json, Some(&dictionary))?,
         },

@@ -38,6 +38,9 @@ pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain,
     from_name, to_name
     FROM transactions";
 
+/// Whether a transaction is polled (`Transaction::wants_polling`); `transactions_polled` is an index of these.
+pub(super) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
+
 /// Where a transaction that doesn't wait stands in the order of deadlines.
 pub(super) const NEVER_DUE: i64 = i64::MAX;
 
@@ -218,7 +221,7 @@ pub(super) fn due(transaction: &Transaction) -> i64 {
     if transaction.is_waiting() { columns::moment(transaction.deadline().at) } else { NEVER_DUE }
 }
 
-fn tracking_columns(tracking: &Tracking) -> (bool, Option<&str>) {
+pub(super) fn tracking_columns(tracking: &Tracking) -> (bool, Option<&str>) {
     match tracking {
         Tracking::Active => (false, None),
         Tracking::Parked(reason) => (false, Some(reason)),

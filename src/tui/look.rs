@@ -28,9 +28,8 @@ pub(super) fn page(reader: &Reader, request: &PageRequest, now: DateTime<Utc>) -
 
 /// A transaction as it is now, what happened to it, and what was observed of others on its route.
 pub(super) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, History), StoreError> {
-    let Some(transaction) = reader.transaction(row)? else { return Ok((None, History::default())) };
-    let past = reader.past(&transaction.profile, &RouteKey::of(&transaction))?;
-    let listed = Listed { alerts: reader.alerts_of(row)?, transaction };
+    let Some(listed) = reader.listed(row)? else { return Ok((None, History::default())) };
+    let past = reader.past(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
     Ok((Some(listed), History::new(&reader.history(row)?, past)))
 }
 
