@@ -14,7 +14,7 @@ use super::{context::Context, exit::Exit};
 use crate::{
     domain::text,
     intake::{self, Duplicates, Format, Found, LineError, Options, Place, ReadError},
-    store::{Duplicate, Foreseen, ImportReport, Staging, StoreError},
+    store::{Duplicate, Foreseen, ImportReport, Staged, Staging, StoreError},
 };
 
 /// So many updated transactions are named.
@@ -76,7 +76,7 @@ impl From<FormatArg> for Format {
 /// Tracks what the file holds, and says what that changed. `input` is read if the file is `-`.
 pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
     let name = name(&args.file);
-    let (staging, found) = match stage(args, input) {
+    let (staged, found) = match stage(args, input) {
         Ok(staged) => staged,
         Err(ReadError::Bad(errors)) => {
             refuse(&errors, &name, cx.err)?;
@@ -89,10 +89,10 @@ pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> colo
         writeln!(cx.err, "warning: {warning}")?;
     }
     if args.dry_run {
-        let foreseen = cx.store.reader()?.foresee(&cx.profile, &staging)?;
+        let foreseen = cx.store.reader()?.foresee(&cx.profile, &staged)?;
         foresee(foreseen, cx.out)?;
     } else {
-        let report = cx.store.import_staged(&cx.profile, staging, cx.now.wall).wait()?;
+        let report = cx.store.import_staged(&cx.profile, staged, cx.now.wall).wait()?;
         say(&report, cx)?;
     }
     Ok(Exit::Fine)
@@ -110,7 +110,7 @@ pub(super) fn unreadable(name: &str, reason: &str, cx: &mut Context) -> color_ey
 }
 
 /// Reads all of it into a place of its own, so that the store is touched only when every line is known to be fine.
-fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Found), ReadError<StoreError>> {
+fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staged, Found), ReadError<StoreError>> {
     let mut opened;
     let input = match args.file.as_str() {
         "-" => input,
@@ -121,12 +121,12 @@ fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staging, Found), Re
     };
     let mut staging = Staging::new().map_err(ReadError::Keep)?;
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
-    let mut found = intake::stream(input, &options, &mut |place, new| staging.put(&place.to_string(), &new))?;
+    let mut found = intake::stream(input, &options, &mut |place, new| staging.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let tell = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
-    staging.settle(tell).map_err(ReadError::Keep)?;
+    let staged = staging.settle(tell).map_err(ReadError::Keep)?;
     found.warnings.extend(duplicates.finish());
-    Ok((staging, found))
+    Ok((staged, found))
 }
 
 /// What is said of rows that name another profile than the one that they are tracked in.

@@ -48,12 +48,14 @@ impl TxHash {
     /// What the hash is compared and stored by: EVM hashes in lower case with `0x`, others as they are.
     pub fn key(&self) -> String {
         let digits = self.0.strip_prefix("0x").or_else(|| self.0.strip_prefix("0X"));
-        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        match digits {
-            Some(digits) if is_hex(digits) => format!("0x{}", digits.to_ascii_lowercase()),
-            None if self.0.len() == 64 && is_hex(&self.0) => format!("0x{}", self.0.to_ascii_lowercase()),
-            _ => self.0.clone(),
-        }
+        let digits = digits.or(Some(self.0.as_str()).filter(|all| all.len() == 64));
+        let is_hex = |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let Some(digits) = digits.filter(is_hex) else { return self.0.clone() };
+        let mut key = String::with_capacity(2 + digits.len());
+        key.push_str("0x");
+        key.push_str(digits);
+        key.make_ascii_lowercase();
+        key
     }
 
     /// Head and tail with `ellipsis` between them, for a narrow column: `0x9f3c…e21b`. Short hashes stay whole.

@@ -20,6 +20,7 @@ mod forecasts;
 mod functions;
 mod health;
 mod import;
+mod indexes;
 mod keeper;
 mod listing;
 mod loss;
@@ -35,6 +36,7 @@ mod reader;
 mod records;
 mod rescue;
 mod salvage;
+mod staged;
 mod staging;
 mod transactions;
 mod watcher;
@@ -66,7 +68,8 @@ pub use self::{
     quotes::{Asked, QuoteWish, StoredQuote},
     reader::{HistoryLine, Lookup, Reader},
     rescue::Mended,
-    staging::{Duplicate, Staging},
+    staged::{Duplicate, Staged},
+    staging::Staging,
     transactions::Judge,
     writer::Receipt,
 };
@@ -248,12 +251,14 @@ impl Store {
     }
 
     /// The same for a batch of any size, in bounded memory.
-    pub fn import_staged(&self, profile: &str, staging: Staging, at: DateTime<Utc>) -> Receipt<ImportReport> {
+    pub fn import_staged(&self, profile: &str, staged: Staged, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| {
             connection::with_room(db, || {
+                let indexes = indexes::set_aside(db, staged.rows())?;
                 let mut import = Import::new(db, &profile, at)?;
-                staging.for_each(&mut |new| import.take(&new))?;
+                staged.for_each(&mut |new| import.take(&new))?;
+                indexes.restore(db)?;
                 import.finish()
             })
         })

@@ -20,7 +20,7 @@ use super::{
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
     records,
-    staging::Staging,
+    staged::Staged,
     transactions,
 };
 use crate::domain::{
@@ -92,11 +92,11 @@ impl Reader {
     }
 
     /// What an import of these rows would do, as the store is now.
-    pub fn foresee(&self, profile: &str, staging: &Staging) -> Result<Foreseen, StoreError> {
+    pub fn foresee(&self, profile: &str, staged: &Staged) -> Result<Foreseen, StoreError> {
         // One snapshot, which is what an import would see, and many times cheaper than one for each row.
         let snapshot = self.connection.unchecked_transaction()?;
         let mut foreseen = Foreseen::default();
-        staging.for_each(&mut |new| foreseen.count(&snapshot, profile, &new))?;
+        staged.for_each(&mut |new| foreseen.count(&snapshot, profile, &new))?;
         snapshot.finish()?;
         Ok(foreseen)
     }

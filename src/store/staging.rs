@@ -1,199 +1,77 @@
-//! Where the rows of a file wait until the whole file was read: a temporary file of its own, apart from the store.
+//! Where the rows of a file wait until the whole file was read, so that the store is touched only when all of it is fine.
 //!
-//! It goes with its handle, or with the process, and nobody else can see it. Memory must not grow with the rows; whether
-//! a row is good is decided before it comes here.
+//! They are put away by a thread of their own, beside the reading. It must never hold more than a few portions of them.
 
 use std::{
-    fs::File,
-    hash::{BuildHasher, RandomState},
-    io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write},
-    sync::mpsc::{self, SyncSender},
-    thread,
+    io, mem,
+    sync::mpsc::{self, Receiver, SyncSender},
+    thread::{self, JoinHandle},
 };
 
-use rusqlite::{Connection, Row};
+use super::{
+    error::StoreError,
+    staged::{Duplicate, Staged},
+};
+use crate::domain::transaction::NewTransaction;
 
-use super::error::StoreError;
-use crate::domain::{ids::TxHash, transaction::NewTransaction};
+/// Enough that handing them on costs nothing, and few enough to take no room.
+const ROWS: usize = 500;
 
-/// Rows in waiting, in the order of their file.
+/// Rows, each with where it stands in its file.
+type Portion = Vec<(String, NewTransaction)>;
+
+/// Takes the rows of a file, in their order.
 pub struct Staging {
-    /// A line for each: where it stands, a tabulator, and the row as JSON.
-    spool: BufWriter<File>,
-    length: u64,
-    /// What tells two rows of the same transaction: a hash of it, and where its line begins.
-    index: Connection,
-    hasher: RandomState,
-}
-
-/// Two rows of the same transaction. The later one counts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate {
-    /// Where the earlier one stands.
-    pub earlier: String,
-    /// Where the later one stands.
-    pub later: String,
-    /// The transaction, as the later one has it.
-    pub hash: TxHash,
-    /// Whether they say the same.
-    pub same: bool,
+    portion: Portion,
+    portions: SyncSender<Portion>,
+    /// Until it has ended.
+    keeper: Option<JoinHandle<Result<Staged, StoreError>>>,
 }
 
 impl Staging {
     /// An empty one, in the folder for temporary files.
     pub fn new() -> Result<Self, StoreError> {
-        let spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile().map_err(StoreError::Staging)?);
-        let index = index().map_err(fault)?;
-        Ok(Self { spool, length: 0, index, hasher: RandomState::new() })
+        let staged = Staged::new()?;
+        let (portions, inbox) = mpsc::sync_channel(2);
+        let keeper = thread::Builder::new().name("staging".into()).spawn(move || keep(staged, &inbox));
+        Ok(Self { portion: Vec::new(), portions, keeper: Some(keeper.map_err(StoreError::Thread)?) })
     }
 
-    /// Takes a row; `place` says in words where in its file it stands.
-    pub fn put(&mut self, place: &str, new: &NewTransaction) -> Result<(), StoreError> {
-        let line = || -> io::Result<_> { Ok(format!("{place}\t{}\n", serde_json::to_string(new)?)) };
-        let line = line().map_err(StoreError::Staging)?;
-        self.spool.write_all(line.as_bytes()).map_err(StoreError::Staging)?;
-        let hash = self.hasher.hash_one(key(new)).cast_signed();
-        let put = || self.index.prepare_cached("INSERT INTO staged VALUES (?, ?)")?.execute([at(self.length), hash]);
-        put().map_err(fault)?;
-        self.length += line.len() as u64;
-        Ok(())
+    /// Takes a row; `place` says in words where in its file it stands. That there is no room for one may show with a later one.
+    pub fn put(&mut self, place: String, new: NewTransaction) -> Result<(), StoreError> {
+        self.portion.push((place, new));
+        if self.portion.len() < ROWS { Ok(()) } else { self.hand_on() }
     }
 
-    /// Sees that no transaction is left twice, and tells of each that was, in the order of the file. To be called once,
-    /// after the last row.
-    pub fn settle(&mut self, tell: &mut dyn FnMut(Duplicate)) -> Result<(), StoreError> {
-        self.spool.flush().map_err(StoreError::Staging)?;
-        self.pair()?;
-        let mut pairs = self.index.prepare("SELECT earlier, later FROM replaced ORDER BY later").map_err(fault)?;
-        let mut rows = pairs.query([]).map_err(fault)?;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let (old, new) = (self.line(row, 0)?, self.line(row, 1)?);
-            let same = old.1 == new.1;
-            tell(Duplicate { earlier: old.0, later: new.0, hash: new.1.told.transaction_id, same });
-        }
-        Ok(())
+    /// After the last row: sees that no transaction is left twice, and tells of each that was, in the order of the file.
+    pub fn settle(mut self, tell: &mut dyn FnMut(Duplicate)) -> Result<Staged, StoreError> {
+        self.hand_on()?;
+        let Self { portions, keeper, .. } = self;
+        drop(portions);
+        let mut staged = end(keeper)?;
+        staged.settle(tell)?;
+        Ok(staged)
     }
 
-    /// Finds the rows that a later one replaces: sorted once by a hash at the end, a fraction of the cost of an index that
-    /// grows with each row. Should two transactions ever share a hash, a duplicate between them may be missed; the store
-    /// then takes the second one as an update, as it does with a second file.
-    fn pair(&self) -> Result<(), StoreError> {
-        let mut by_hash = self.index.prepare("SELECT hash, at FROM staged ORDER BY hash, at").map_err(fault)?;
-        let mut replace = self.index.prepare("INSERT INTO replaced VALUES (?, ?)").map_err(fault)?;
-        let mut rows = by_hash.query([]).map_err(fault)?;
-        let mut before: Option<(i64, i64)> = None;
-        while let Some(row) = rows.next().map_err(fault)? {
-            let read = || Ok((row.get(0)?, row.get(1)?));
-            let this: (i64, i64) = read().map_err(fault)?;
-            if let Some((_, earlier)) = before.filter(|(hash, _)| *hash == this.0)
-                && key(&self.line_at(earlier)?.1) == key(&self.line_at(this.1)?.1)
-            {
-                replace.execute([earlier, this.1]).map_err(fault)?;
-            }
-            before = Some(this);
-        }
-        Ok(())
-    }
-
-    fn line(&self, row: &Row<'_>, column: usize) -> Result<(String, NewTransaction), StoreError> {
-        self.line_at(row.get(column).map_err(fault)?)
-    }
-
-    fn line_at(&self, at: i64) -> Result<(String, NewTransaction), StoreError> {
-        let read = || {
-            let mut spool = BufReader::with_capacity(1 << 10, self.spool.get_ref());
-            spool.seek(SeekFrom::Start(at.cast_unsigned()))?;
-            let mut line = String::new();
-            spool.read_line(&mut line)?;
-            decode(&line).map(|(place, new)| (place.to_owned(), new))
-        };
-        read().map_err(StoreError::Staging)
-    }
-
-    /// Hands out each transaction, in the order of the file.
-    pub(super) fn for_each(
-        &self,
-        each: &mut dyn FnMut(NewTransaction) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut replaced = self.index.prepare("SELECT earlier FROM replaced ORDER BY earlier").map_err(fault)?;
-        let mut replaced = replaced.query_map([], |row| row.get::<_, i64>(0)).map_err(fault)?;
-        let mut next_replaced = replaced.next().transpose().map_err(fault)?;
-        let (spool, length) = (self.spool.get_ref(), self.length);
-        let (portions, rows) = mpsc::sync_channel(2);
-        thread::scope(|scope| {
-            // Whoever takes the rows has enough to do with them.
-            scope.spawn(move || decode_all(spool, length, &portions));
-            for portion in rows {
-                for (start, new) in portion.map_err(StoreError::Staging)? {
-                    if next_replaced == Some(at(start)) {
-                        next_replaced = replaced.next().transpose().map_err(fault)?;
-                    } else {
-                        each(new)?;
-                    }
-                }
-            }
-            Ok(())
-        })
+    fn hand_on(&mut self) -> Result<(), StoreError> {
+        let portion = mem::replace(&mut self.portion, Portion::with_capacity(ROWS));
+        // Nobody takes them any more: there is a reason.
+        self.portions.send(portion).or_else(|_| end(self.keeper.take()).map(drop))
     }
 }
 
-/// Some rows, each with the place where its line begins.
-type Portion = Vec<(u64, NewTransaction)>;
-
-/// Reads the spool from its start and hands its rows on in portions, until its end, a fault, or nobody takes them any more.
-fn decode_all(spool: &File, length: u64, portions: &SyncSender<io::Result<Portion>>) {
-    /// Enough that handing them on costs nothing, and few enough to take no room.
-    const ROWS: usize = 500;
-    let mut spool = BufReader::with_capacity(1 << 16, spool);
-    let (mut start, mut line, mut rewound) = (0, String::new(), spool.rewind());
-    while start < length {
-        let mut portion = || {
-            std::mem::replace(&mut rewound, Ok(()))?;
-            let mut portion = Portion::with_capacity(ROWS);
-            while start < length && portion.len() < ROWS {
-                line.clear();
-                let read = spool.read_line(&mut line)?;
-                portion.push((start, decode(&line)?.1));
-                start += read as u64;
-            }
-            Ok(portion)
-        };
-        let portion = portion();
-        let failed = portion.is_err();
-        if portions.send(portion).is_err() || failed {
-            return;
+/// Puts rows away until there are no more, or there is no room.
+fn keep(mut staged: Staged, inbox: &Receiver<Portion>) -> Result<Staged, StoreError> {
+    for portion in inbox {
+        for (place, new) in portion {
+            staged.put(&place, &new)?;
         }
     }
+    Ok(staged)
 }
 
-/// A file without a name: SQLite's for a database that is on disk, private, and gone when it is closed.
-fn index() -> rusqlite::Result<Connection> {
-    let index = Connection::open("")?;
-    index.execute_batch(
-        "PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA temp_store = file; PRAGMA cache_size = -4096;
-         CREATE TABLE staged (at INTEGER PRIMARY KEY, hash INTEGER NOT NULL) STRICT;
-         CREATE TABLE replaced (earlier INTEGER PRIMARY KEY, later INTEGER NOT NULL) STRICT;
-         BEGIN",
-    )?;
-    Ok(index)
-}
-
-fn fault(error: rusqlite::Error) -> StoreError {
-    StoreError::Staging(io::Error::other(error))
-}
-
-/// A place in a file as a column has it.
-fn at(place: u64) -> i64 {
-    place.cast_signed()
-}
-
-/// What makes two rows the same transaction.
-fn key(new: &NewTransaction) -> (&str, String) {
-    (new.told.from_chain.as_str(), new.told.transaction_id.key())
-}
-
-/// A line of the spool: where its row stands, and the row.
-fn decode(line: &str) -> io::Result<(&str, NewTransaction)> {
-    let (place, json) = line.split_once('\t').ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok((place, serde_json::from_str(json)?))
+/// What the thread that puts them away came to.
+fn end(keeper: Option<JoinHandle<Result<Staged, StoreError>>>) -> Result<Staged, StoreError> {
+    let ended = keeper.and_then(|keeper| keeper.join().ok());
+    ended.unwrap_or_else(|| Err(StoreError::Staging(io::Error::other("what puts the rows away has broken down"))))
 }

@@ -113,23 +113,26 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     };
     let rows = [ticket(3, "a"), ticket(1, "a"), ticket(2, "a"), ticket(1, "b"), ticket(2, "a"), ticket(1, "c")];
     for (line, new) in rows.iter().enumerate() {
-        staging.put(&format!("line {line}"), new).unwrap();
+        staging.put(format!("line {line}"), new.clone()).unwrap();
     }
     let mut pairs = Vec::new();
-    staging.settle(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same))).unwrap();
+    let staged = staging.settle(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same)));
+    let staged = staged.unwrap();
     let pair = |earlier: u8, later: u8, same| (format!("line {earlier}"), format!("line {later}"), same);
     assert_eq!(pairs, [pair(1, 3, false), pair(2, 4, true), pair(3, 5, false)]);
     let reader = store.reader().unwrap();
-    assert_eq!(reader.foresee("default", &staging).unwrap(), Foreseen { new: 3, known: 0, changed: 0 });
-    let report = store.import_staged("default", staging, at(0)).wait().unwrap();
+    assert_eq!(reader.foresee("default", &staged).unwrap(), Foreseen { new: 3, known: 0, changed: 0 });
+    let report = store.import_staged("default", staged, at(0)).wait().unwrap();
     let (transactions, ..) = reader.load().unwrap();
     assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
     let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
     assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
     assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
     let mut again = Staging::new().unwrap();
-    [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")].iter().for_each(|new| again.put("", new).unwrap());
-    again.settle(&mut |_| {}).unwrap();
+    for new in [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")] {
+        again.put(String::new(), new).unwrap();
+    }
+    let again = again.settle(&mut |_| {}).unwrap();
     assert_eq!(reader.foresee("default", &again).unwrap(), Foreseen { new: 1, known: 2, changed: 1 });
 }
 

@@ -1,0 +1,116 @@
+//! The indexes of the transactions, set aside while a batch is written that is larger than the store.
+//!
+//! Each row that is written into an index by itself goes to a page of its own; sorting them all at the end takes a fraction of
+//! that. It must never happen outside a transaction, nor set aside what keeps a transaction unique.
+
+use rusqlite::Connection;
+
+use super::error::StoreError;
+
+/// So many rows are written quickly either way.
+const LEAST: u64 = 4_000;
+
+/// Those that new rows enter, in another order than they come in.
+const ENTERED: [&str; 4] =
+    ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
+
+/// The indexes as they are to be made again.
+pub(super) struct SetAside(Vec<String>);
+
+/// Sets the indexes aside for a batch of so many rows, if making them again takes less than to keep them.
+///
+/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away.
+pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<SetAside, StoreError> {
+    // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
+    let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
+    if rows < LEAST.max(stored) {
+        return Ok(SetAside(Vec::new()));
+    }
+    let aside = |name: &&str| -> rusqlite::Result<String> {
+        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?";
+        let made = db.query_row(sql, [name], |row| row.get(0))?;
+        db.execute_batch(&format!("DROP INDEX {name}"))?;
+        Ok(made)
+    };
+    Ok(SetAside(ENTERED.iter().map(aside).collect::<rusqlite::Result<_>>()?))
+}
+
+impl SetAside {
+    /// Makes them again as they were.
+    pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
+        self.0.iter().try_for_each(|made| Ok(db.execute_batch(made)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use chrono::{DateTime, Utc};
+    use rusqlite::TransactionBehavior;
+
+    use super::{
+        super::{Staged, Staging, Store},
+        *,
+    };
+    use crate::domain::{filter::Filter, fixtures, ids::TxHash};
+
+    const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+    fn stage(rows: Range<u32>) -> Staged {
+        let mut staging = Staging::new().unwrap();
+        for number in rows {
+            let mut new = fixtures::new(1);
+            new.told.transaction_id = TxHash::new(format!("0x{number:064x}"));
+            new.told.ticket = Some(format!("SUP-{}", number % 7));
+            staging.put(String::new(), new).unwrap();
+        }
+        staging.settle(&mut |_| {}).unwrap()
+    }
+
+    fn indexes(db: &Connection) -> Vec<String> {
+        let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL ORDER BY name";
+        db.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_store_leaves_the_indexes_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        let store = Store::open(&path).unwrap();
+        let db = Connection::open(&path).unwrap();
+        let made = indexes(&db);
+        let filter = Filter::parse("ticket:sup-3 sort:due").unwrap();
+        // A reader keeps its statements.
+        let reader = store.reader().unwrap();
+        assert_eq!(reader.listing(&filter, NOW).count().unwrap(), 0);
+        let report = store.import_staged("default", stage(0..4_200), NOW).wait().unwrap();
+        assert_eq!((report.added.count, indexes(&db)), (4_200, made.clone()));
+        assert_eq!(reader.listing(&filter, NOW).count().unwrap(), 600);
+        assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
+        // Again: all of it is known, and found as such.
+        let report = store.import_staged("default", stage(0..4_300), NOW).wait().unwrap();
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (100, 4_200, made));
+    }
+
+    #[test]
+    fn only_before_what_a_batch_outweighs_are_they_set_aside_and_come_back_if_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        let store = Store::open(&path).unwrap();
+        let mut db = Connection::open(&path).unwrap();
+        let made = indexes(&db);
+        let aside = |db: &mut Connection, rows| {
+            let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+            let aside = set_aside(&batch, rows).unwrap();
+            assert_eq!(indexes(&batch).len() + aside.0.len(), made.len());
+            aside.0.len()
+        };
+        assert_eq!(aside(&mut db, LEAST - 1), 0);
+        assert_eq!(aside(&mut db, LEAST), ENTERED.len());
+        assert_eq!(indexes(&db), made);
+        store.import_staged("default", stage(0..4_100), NOW).wait().unwrap();
+        assert_eq!(aside(&mut db, 4_099), 0);
+        assert_eq!(aside(&mut db, 4_100), ENTERED.len());
+    }
+}
