@@ -74,11 +74,22 @@ impl StatusRecord {
         }
     }
 
-    /// Whether `later` tells a person something that this record didn't: anything but the running times, and what nobody
-    /// knows the meaning of, which may be a clock as well.
+    /// Whether `later` tells something that this record didn't. Of the running times, and of what nobody knows the meaning of,
+    /// the numbers don't count: they may be a clock, and then each answer would be news.
     pub fn is_news(&self, later: &Self) -> bool {
-        let steady = |record: &Self| Self { time_spent: BTreeMap::new(), other: BTreeMap::new(), ..record.clone() };
-        steady(self) != steady(later)
+        self.steady() != later.steady()
+    }
+
+    fn steady(&self) -> Self {
+        let time_spent = self.time_spent.iter();
+        let other = self.other.iter();
+        Self {
+            time_spent: time_spent
+                .map(|(key, value)| (key.clone(), without_numbers(&value.to_string()).into()))
+                .collect(),
+            other: other.map(|(key, value)| (key.clone(), without_numbers(value))).collect(),
+            ..self.clone()
+        }
     }
 
     /// `timeSpent` in words, `bridge 23, total 45`; `None` if nothing came.
@@ -86,6 +97,10 @@ impl StatusRecord {
         let parts: Vec<_> = self.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
         Some(parts.join(", ")).filter(|words| !words.is_empty())
     }
+}
+
+fn without_numbers(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_ascii_digit() && *letter != '.').collect()
 }
 
 /// One end of the transfer: `fromChain`, `toChain` (`service.md` 2.3).
@@ -128,4 +143,32 @@ pub fn chain_name(side: Option<&ChainSide>, learned: Option<&str>, id: &ChainId)
         .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
         .or_else(|| learned.map(str::to_owned))
         .unwrap_or_else(|| id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn running_numbers_are_no_news_and_everything_else_is() {
+        let record = |total: Value, other: &str| {
+            let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+            record.time_spent.insert("total".into(), total);
+            record.other.insert("phase".into(), other.into());
+            record
+        };
+        let first = record(json!(12), "\"approving 3 of 4\"");
+        assert!(!first.is_news(&first));
+        assert!(!first.is_news(&record(json!(12.5), "\"approving 4 of 4\"")));
+        assert!(first.is_news(&record(json!(12), "\"executing 3 of 4\"")));
+        assert!(first.is_news(&record(json!("soon"), "\"approving 3 of 4\"")));
+        let mut more = first.clone();
+        more.time_spent.insert("bridge".into(), json!(3));
+        assert!(first.is_news(&more));
+        more = first.clone();
+        more.bridge_status = Some("called 1".into());
+        assert!(first.is_news(&more));
+    }
 }

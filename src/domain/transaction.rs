@@ -372,6 +372,7 @@ mod tests {
         let mut tx = transaction();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.steps.push(Step { action: Some("send".into()), ..Step::default() });
+        record.time_spent.insert("total".into(), 5.into());
         let step = |record: &StatusRecord| answer(Outcome::Record(Box::new(record.clone())));
         assert!(tx.apply(&step(&record), at(1)).contains(&What::StepAdded { index: 0 }));
         record.time_spent.insert("total".into(), 7.into());

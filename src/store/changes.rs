@@ -115,24 +115,37 @@ fn details(what: &What) -> Result<Option<String>, StoreError> {
     Ok(written.map_err(unreadable)?)
 }
 
-/// Appends an entry for each of these transactions, all of which were added now and are `entry`'s profile's.
-pub(super) fn append_imported(
+/// Appends an entry for each of these transactions that `which`, a condition in SQL, holds for.
+///
+/// It numbers them itself, as everybody does who appends: SQLite knows nothing of the numbers that polls have taken, and
+/// whoever follows would miss what comes before them.
+pub(super) fn append_to_each(
     db: &Connection,
-    entry: &Entry<'_>,
-    rows: RangeInclusive<RowId>,
-) -> Result<(), StoreError> {
+    (rows, which): (RangeInclusive<i64>, &str),
+    what: &What,
+    at: DateTime<Utc>,
+) -> Result<RangeInclusive<i64>, StoreError> {
     // One statement for all of them: of a large batch a tenth of what one each would take.
-    db.prepare_cached(
-        "INSERT INTO changes (seq, at, transaction_row, event)
-         SELECT ?1 + id, ?2, id, ?3 FROM transactions WHERE id BETWEEN ?4 AND ?5 ORDER BY id",
-    )?
+    let before = last(db)?;
+    db.prepare_cached(&format!(
+        "INSERT INTO changes (seq, at, transaction_row, event, what)
+         SELECT ?1 + id, ?2, id, ?3, ?4 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {which} ORDER BY id"
+    ))?
     .execute(params![
-        last(db)? + 1 - rows.start().0,
-        columns::moment(entry.at),
-        What::Imported.name(),
-        rows.start().0,
-        rows.end().0
+        before + 1 - rows.start(),
+        columns::moment(at),
+        what.name(),
+        details(what)?,
+        rows.start(),
+        rows.end()
     ])?;
+    Ok(before + 1..=last(db)?)
+}
+
+/// Forgets that transactions were polled that are there no more.
+pub(super) fn forget_polls_of_deleted(db: &Connection) -> Result<(), StoreError> {
+    let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
+    db.prepare_cached(&format!("DELETE FROM polls WHERE {gone}"))?.execute([])?;
     Ok(())
 }
 
@@ -150,16 +163,21 @@ pub(super) fn last(db: &Connection) -> Result<i64, StoreError> {
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
+/// What came after a number, as one moment of the store has it.
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+    let moment = db.unchecked_transaction()?;
     let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
-    // Both by their numbers, so that neither is sorted.
+    // Both by their numbers, so that neither is sorted. Of what was removed nobody needs to know that it was polled.
     let sql = format!(
-        "SELECT seq, at, (SELECT profile FROM transactions WHERE id = transaction_row), transaction_row, '{POLLED}', NULL, NULL
-         FROM polls WHERE seq > ?1 UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
+        "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL
+         FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1) CROSS JOIN transactions ON id = transaction_row
+         UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(Feed { changes: flat(rows)?, whole: seq >= floor })
+    let feed = Feed { changes: flat(rows)?, whole: seq >= floor };
+    moment.finish()?;
+    Ok(feed)
 }
 
 /// What brought news of one transaction, the oldest first.

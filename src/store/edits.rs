@@ -3,6 +3,8 @@
 //! The record of it stays, and so does the record of its being taken back. Where something else happened since, that counts:
 //! nothing is taken back over it.
 
+use std::{collections::HashSet, ops::RangeInclusive};
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -74,8 +76,14 @@ pub struct TakenBack {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
-    /// Rows were added, from the first number to the last, and are polled.
-    Tracked { first: i64, last: i64 },
+    /// Rows were added, from the first number to the last.
+    Tracked {
+        first: i64,
+        last: i64,
+        /// Between which numbers the feed says of which of them that they were stopped, when this was taken back.
+        #[serde(default)]
+        stopped: Option<(i64, i64)>,
+    },
     /// What we were told of it.
     Told { row: i64, before: Box<Told>, after: Box<Told> },
     /// Whether it is polled.
@@ -105,15 +113,21 @@ pub(super) struct Taken {
 }
 
 impl Step {
-    /// The one transaction that it is about.
-    fn row(&self) -> Option<i64> {
+    /// Rows were added, from the first number to the last.
+    pub(super) fn tracked(first: i64, last: i64) -> Self {
+        Self::Tracked { first, last, stopped: None }
+    }
+
+    /// Whether it is about one of these transactions, or of these alerts.
+    fn is_about(&self, rows: &HashSet<i64>, alerts: &HashSet<i64>) -> bool {
         match self {
-            Self::Tracked { .. } | Self::Acknowledged { .. } => None,
+            Self::Tracked { .. } => false,
+            Self::Acknowledged { alert, .. } => alerts.contains(alert),
             Self::Told { row, .. }
             | Self::Tracking { row, .. }
             | Self::Ticket { row, .. }
             | Self::Label { row, .. }
-            | Self::Note { row, .. } => Some(*row),
+            | Self::Note { row, .. } => rows.contains(row),
         }
     }
 
@@ -145,8 +159,8 @@ enum Way {
 pub(super) fn edit(db: &Connection, profile: &str, edit: &Edit, at: DateTime<Utc>) -> Result<usize, StoreError> {
     let steps = plan(db, edit, at)?;
     let mut done = Vec::new();
-    for step in steps {
-        if carry_out(db, &step, Way::Forth, at)? {
+    for mut step in steps {
+        if carry_out(db, &mut step, Way::Forth, at)? {
             done.push(step);
         }
     }
@@ -164,7 +178,7 @@ pub(super) fn record(
     if steps.is_empty() {
         return Ok(());
     }
-    let steps = serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?;
+    let steps = written(steps)?;
     db.prepare_cached("INSERT INTO edits (at, profile, summary, steps) VALUES (?, ?, ?, ?)")?.execute(params![
         columns::moment(at),
         profile,
@@ -198,19 +212,24 @@ fn turn(
         .prepare_cached(which)?
         .query_row([profile], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?)))
         .optional()?;
-    let Some((id, summary, steps)) = found else { return Ok(None) };
-    let steps: Vec<Step> = serde_json::from_str(&steps).map_err(|error| columns::unreadable(2, error))?;
+    let Some((id, summary, text)) = found else { return Ok(None) };
+    let mut steps = read(&text)?;
     let mut turned = TakenBack { summary, done: 0, left: 0 };
     // What was done last is taken back first.
-    let steps: Vec<&Step> = if way == Way::Back { steps.iter().rev().collect() } else { steps.iter().collect() };
-    for step in steps {
+    let in_order: Vec<&mut Step> =
+        if way == Way::Back { steps.iter_mut().rev().collect() } else { steps.iter_mut().collect() };
+    for step in in_order {
         match carry_out(db, step, way, at)? {
             true => turned.done += 1,
             false => turned.left += 1,
         }
     }
     let taken_back_at = (way == Way::Back).then(|| columns::moment(at));
-    db.prepare_cached("UPDATE edits SET taken_back_at = ? WHERE id = ?")?.execute(params![taken_back_at, id])?;
+    db.prepare_cached("UPDATE edits SET taken_back_at = ?, steps = ? WHERE id = ?")?.execute(params![
+        taken_back_at,
+        written(&steps)?,
+        id
+    ])?;
     let what = match way {
         Way::Back => What::TakenBack { summary: turned.summary.clone() },
         Way::Forth => What::DoneAgain { summary: turned.summary.clone() },
@@ -241,19 +260,35 @@ fn count(count: usize, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Forgets what was done to a transaction that is removed.
-pub(super) fn forget(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    let mut edits = db.prepare_cached("SELECT id, steps FROM edits WHERE instr(steps, ?) > 0")?;
-    let own = format!("\"row\":{}", row.0);
-    let found = edits.query_map([own], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
-    for (id, steps) in found.collect::<Result<Vec<_>, _>>()? {
-        let unreadable = |error| columns::unreadable(1, error);
-        let mut steps: Vec<Step> = serde_json::from_str(&steps).map_err(unreadable)?;
-        steps.retain(|step| step.row() != Some(row.0));
-        let steps = serde_json::to_string(&steps).map_err(unreadable)?;
-        db.prepare_cached("UPDATE edits SET steps = ? WHERE id = ?")?.execute(params![steps, id])?;
+/// Forgets what was done to transactions that are about to be removed. Costs what all edits take, however many go.
+pub(super) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<(), StoreError> {
+    let rows: HashSet<i64> = rows.map(|row| row.0).collect();
+    let mut alerts = HashSet::new();
+    for row in &rows {
+        let mut own = db.prepare_cached("SELECT id FROM alerts WHERE transaction_row = ?")?;
+        alerts.extend(own.query_map([row], |alert| alert.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+    }
+    let ids =
+        db.prepare_cached("SELECT id FROM edits")?.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    for id in ids {
+        let text: String =
+            db.prepare_cached("SELECT steps FROM edits WHERE id = ?")?.query_row([id], |row| row.get(0))?;
+        let mut steps = read(&text)?;
+        let before = steps.len();
+        steps.retain(|step| !step.is_about(&rows, &alerts));
+        if steps.len() < before {
+            db.prepare_cached("UPDATE edits SET steps = ? WHERE id = ?")?.execute(params![written(&steps)?, id])?;
+        }
     }
     Ok(())
+}
+
+fn read(steps: &str) -> Result<Vec<Step>, StoreError> {
+    Ok(serde_json::from_str(steps).map_err(|error| columns::unreadable(2, error))?)
+}
+
+fn written(steps: &[Step]) -> Result<String, StoreError> {
+    Ok(serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?)
 }
 
 /// What an edit would change, as things stand.
@@ -322,10 +357,21 @@ fn acknowledged(db: &Connection, alert: i64, after: Option<Taken>) -> Result<Opt
 }
 
 /// Carries a step out, or back; whether things stood as it expects.
-fn carry_out(db: &Connection, step: &Step, way: Way, at: DateTime<Utc>) -> Result<bool, StoreError> {
-    let forth = way == Way::Forth;
+fn carry_out(db: &Connection, step: &mut Step, way: Way, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    match (step, way) {
+        (Step::Tracked { first, last, stopped }, Way::Forth) => poll_again(db, *first..=*last, *stopped, at),
+        (Step::Tracked { first, last, stopped }, Way::Back) => {
+            *stopped = stop_polling(db, *first..=*last, at)?;
+            Ok(stopped.is_some())
+        }
+        (step, way) => change(db, step, way == Way::Forth, at),
+    }
+}
+
+/// The same for a step that is about one thing.
+fn change(db: &Connection, step: &Step, forth: bool, at: DateTime<Utc>) -> Result<bool, StoreError> {
     match step {
-        Step::Tracked { first, last } => set_polling_of_all(db, (*first, *last), forth, at),
+        Step::Tracked { .. } => Ok(false),
         Step::Told { row, before, after } => {
             let (from, to) = if forth { (before, after) } else { (after, before) };
             let known = transactions::outline(db, RowId(*row))?;
@@ -387,29 +433,43 @@ fn set_polling(
     }
 }
 
-/// The same for a batch: a statement for all of them, since there may be a million.
-fn set_polling_of_all(
+/// Stops polling what is polled of a batch: a statement for all of them, since there may be a million. Between which numbers
+/// the feed says so, if there were any.
+fn stop_polling(
     db: &Connection,
-    (first, last): (i64, i64),
-    polled: bool,
+    rows: RangeInclusive<i64>,
+    at: DateTime<Utc>,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    const POLLED: &str = "untracked = 0";
+    let told = changes::append_to_each(db, (rows.clone(), POLLED), &What::Untracked, at)?;
+    let which = format!("id BETWEEN ? AND ? AND {POLLED}");
+    let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
+    let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alerts::clear_all(db, row, at))?;
+    // Why the service refused one is known again when it is polled again.
+    let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
+    let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;
+    Ok((stopped > 0).then_some(told.into_inner()))
+}
+
+/// Polls again what was stopped so, but for what somebody stopped since.
+fn poll_again(
+    db: &Connection,
+    rows: RangeInclusive<i64>,
+    stopped: Option<(i64, i64)>,
     at: DateTime<Utc>,
 ) -> Result<bool, StoreError> {
-    let (event, what) = match polled {
-        true => (What::Edited { fields: Vec::new() }.name(), Some(r#"{"fields":["tracking"]}"#)),
-        false => (What::Untracked.name(), None),
-    };
-    let rows = "id BETWEEN ?1 AND ?2 AND untracked = ?3";
-    let told = format!(
-        "INSERT INTO changes (at, transaction_row, event, what) SELECT ?4, id, ?5, ?6 FROM transactions WHERE {rows} ORDER BY id"
+    let which = stopped.map_or_else(
+        || "untracked = 1".to_owned(),
+        |(first, last)| {
+            let told = "SELECT max(seq) FROM changes WHERE transaction_row = transactions.id AND event";
+            format!("untracked = 1 AND ({told} = '{}') BETWEEN {first} AND {last}", What::Untracked.name())
+        },
     );
-    db.prepare_cached(&told)?.execute(params![first, last, polled, columns::moment(at), event, what])?;
-    if !polled {
-        let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {rows} AND calm < 3"))?;
-        let alerting = alerting.query_map(params![first, last, polled], |row| row.get(0).map(RowId))?;
-        alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alerts::clear_all(db, row, at))?;
-    }
-    let turn = format!("UPDATE transactions SET untracked = NOT ?3, parked_reason = NULL WHERE {rows}");
-    Ok(db.prepare_cached(&turn)?.execute(params![first, last, polled])? > 0)
+    let again = What::Edited { fields: vec!["tracking".to_owned()] };
+    changes::append_to_each(db, (rows.clone(), &which), &again, at)?;
+    let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
+    Ok(db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0)
 }
 
 fn edited(db: &Connection, (done, row, field): (bool, i64, &str), at: DateTime<Utc>) -> Result<bool, StoreError> {

@@ -112,7 +112,7 @@ pub(super) struct Import<'a> {
     has_quotes: bool,
     report: ImportReport,
     last_added: Option<RowId>,
-    /// What can be taken back of what was known before.
+    /// What can be taken back of what was known before; one more than that says that there were too many.
     steps: Vec<Step>,
 }
 
@@ -130,9 +130,6 @@ impl<'a> Import<'a> {
         }
         let Some(row) = self.add(&told, new)? else { return self.update(new) };
         self.last_added = Some(row);
-        if !new.untracked {
-            self.added(row);
-        }
         self.report.added.push(row);
         if !completed.is_empty() {
             self.report.completed.push((row, completed));
@@ -142,29 +139,26 @@ impl<'a> Import<'a> {
 
     /// Tells the feed what was added, and says what was done.
     pub(super) fn finish(mut self) -> Result<ImportReport, StoreError> {
-        if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
-            changes::append_imported(self.db, &self.entry, *first..=last)?;
-        }
         let (added, updated) = (self.report.added.count, self.report.updated.count);
-        let summary = match (added, updated, self.steps.len() > STEPS) {
-            (_, 0, _) => format!("track {added}"),
-            (_, _, false) => format!("track {added}, change {updated}"),
+        let mut steps = Vec::new();
+        if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
+            let rows = (first.0..=last.0, "true");
+            changes::append_to_each(self.db, rows, &What::Imported, self.entry.at)?;
+            // All that was added has its numbers in between, and nothing else.
+            steps.push(Step::tracked(first.0, last.0));
+        }
+        let summary = match (updated, self.steps.len() > STEPS) {
+            (0, _) => format!("track {added}"),
+            (_, false) => format!("track {added}, change {updated}"),
             // More would take more room than anybody's undo is worth.
-            (_, _, true) => {
-                self.steps.retain(|step| matches!(step, Step::Tracked { .. }));
+            (_, true) => {
+                self.steps.clear();
                 format!("track {added} (that {updated} were changed can't be taken back)")
             }
         };
-        edits::record(self.db, (self.entry.profile, &summary), &self.steps, self.entry.at)?;
+        steps.append(&mut self.steps);
+        edits::record(self.db, (self.entry.profile, &summary), &steps, self.entry.at)?;
         Ok(self.report)
-    }
-
-    /// Rows that are polled can be taken back; one after the other they take no more room than one.
-    fn added(&mut self, row: RowId) {
-        match self.steps.last_mut() {
-            Some(Step::Tracked { last, .. }) if *last + 1 == row.0 => *last = row.0,
-            _ => self.steps.push(Step::Tracked { first: row.0, last: row.0 }),
-        }
     }
 
     fn update(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
@@ -174,7 +168,6 @@ impl<'a> Import<'a> {
             true => self.report.unchanged.push(before.id),
             false => {
                 let steps = update.write(self.db, &before, self.entry.at)?;
-                // One more than can be taken back says that there were too many.
                 self.steps.extend(steps.into_iter().take((STEPS + 1).saturating_sub(self.steps.len())));
                 self.report.updated.push((before.id, update.fields));
             }

@@ -79,19 +79,22 @@ impl Presence {
         Self::lock(private::file_options().read(true).write(true).create(true).truncate(false).open(place(store))?)
     }
 
-    fn lock(mut file: File) -> io::Result<Self> {
-        match file.try_lock() {
-            Ok(()) => {
-                let mut words = Vec::new();
-                (&mut file).take(MOST_BYTES).read_to_end(&mut words)?;
-                let alone = Some(Left::parse(&String::from_utf8_lossy(&words)));
-                Ok(Self { file, alone })
+    fn lock(file: File) -> io::Result<Self> {
+        let mut presence = Self { file, alone: None };
+        loop {
+            match presence.file.try_lock() {
+                Ok(()) => {
+                    presence.alone = Some(presence.read()?);
+                    return Ok(presence);
+                }
+                Err(TryLockError::WouldBlock) => presence.file.lock_shared()?,
+                Err(TryLockError::Error(error)) => return Err(error),
             }
-            Err(TryLockError::WouldBlock) => {
-                file.lock_shared()?;
-                Ok(Self { file, alone: None })
+            match presence.read()? {
+                // Whoever was mending it has died over it, or could not: what they left is to be mended, not to be used.
+                Left::Mending(_) => presence.file.unlock()?,
+                _ => return Ok(presence),
             }
-            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
@@ -197,6 +200,29 @@ mod tests {
             drop(presence);
             assert_eq!(enter(&store).alone(), Some(&left));
         }
+    }
+
+    #[test]
+    fn who_waited_for_a_mender_that_died_is_the_next_to_mend() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("hoptop.db");
+        let mending = Left::Mending("hoptop.db.damaged-1".into());
+        let mender = Presence::create(&store).unwrap();
+        mender.write(&mending).unwrap();
+        let waiting = std::thread::spawn({
+            let store = store.clone();
+            move || enter(&store).alone().cloned()
+        });
+        // It may come in before or after: both ways it has to find out.
+        std::thread::yield_now();
+        drop(mender);
+        assert_eq!(waiting.join().unwrap(), Some(mending.clone()));
+        // One who is done says so.
+        let mut mender = enter(&store);
+        assert_eq!(mender.alone(), Some(&mending));
+        mender.write(&Left::Abruptly).unwrap();
+        mender.share().unwrap();
+        assert_eq!(enter(&store).alone(), None);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl fmt::Display for Mended {
             (Some(backup), None) => write!(out, "{transactions} transactions from {backup}; what came later is lost"),
             (None, Some(salvaged)) => write!(out, "{transactions} transactions from {salvaged}"),
             (None, None) if *transactions > 0 => write!(out, "{transactions} transactions stand in its place already"),
-            (None, None) => write!(out, "it is empty, for nothing could be read and there was no backup"),
+            (None, None) => write!(out, "it is empty, for nothing was read of it and no backup restored"),
         }?;
         write!(out, "; the damaged file is kept as {}", aside.display())
     }

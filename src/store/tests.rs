@@ -1,4 +1,5 @@
 mod backups;
+mod edits;
 mod faults;
 mod mending;
 
@@ -50,6 +51,13 @@ fn import_one(store: &Store) -> RowId {
 
 fn names(feed: Feed) -> Vec<&'static str> {
     feed.changes.iter().map(|change| change.what.name()).collect()
+}
+
+fn line_name(line: &HistoryLine) -> &'static str {
+    match line {
+        HistoryLine::Change(change) => change.what.name(),
+        HistoryLine::Observation(..) => "answer",
+    }
 }
 
 #[test]
@@ -634,100 +642,6 @@ fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
     assert_eq!(open(10), [rows[0]]);
 }
 
-/// What is told of the first transaction: whether it is polled, its ticket, labels and notes.
-fn told(store: &Store) -> String {
-    let tx = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
-    format!("{:?} {:?} {:?} {:?}", tx.tracking, tx.told.ticket, tx.labels, tx.notes)
-}
-
-#[test]
-fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
-    let (_folder, store) = open();
-    let rows = vec![import_one(&store)];
-    observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), 1);
-    let edits = [
-        Edit::Ticket { rows: rows.clone(), ticket: Some("SUP-1".into()) },
-        Edit::Labels { rows: rows.clone(), add: vec!["vip".into(), "late".into()], remove: vec!["none".into()] },
-        Edit::Note { rows: rows.clone(), text: "asked".into() },
-        Edit::Ticket { rows: rows.clone(), ticket: None },
-        Edit::Labels { rows: rows.clone(), add: Vec::new(), remove: vec!["late".into()] },
-        Edit::Untrack(rows.clone()),
-    ];
-    let mut states = vec![told(&store)];
-    for edit in &edits {
-        assert!(store.edit("default", edit.clone(), at(2)).wait().unwrap() > 0, "{edit:?}");
-        states.push(told(&store));
-    }
-    for state in states.iter().rev().skip(1) {
-        let back = store.take_back("default", at(3)).wait().unwrap();
-        if back.is_none() {
-            // That it was tracked isn't an edit of these.
-            break;
-        }
-        assert_eq!((back.unwrap().left, &told(&store)), (0, state));
-    }
-    for state in states.iter().skip(1) {
-        assert_eq!(store.do_again("default", at(4)).wait().unwrap().unwrap().left, 0);
-        assert_eq!(&told(&store), state);
-    }
-    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
-    let names: Vec<_> = store.reader().unwrap().history(rows[0]).unwrap().iter().map(line_name).collect();
-    // Thrice each: done, taken back, done again; the two labels are two.
-    assert_eq!(names.iter().filter(|name| **name == "edited").count(), 3 * 6 + 1, "{names:?}");
-}
-
-fn line_name(line: &HistoryLine) -> &'static str {
-    match line {
-        HistoryLine::Change(change) => change.what.name(),
-        HistoryLine::Observation(..) => "answer",
-    }
-}
-
-#[test]
-fn nothing_is_taken_back_over_what_happened_since() {
-    let (_folder, store) = open();
-    let row = import_one(&store);
-    let ticket = |ticket: &str| Edit::Ticket { rows: vec![row], ticket: Some(ticket.into()) };
-    store.edit("default", ticket("SUP-1"), at(1)).wait().unwrap();
-    let told = Told { ticket: Some("SUP-2".into()), ..fixtures::told(1) };
-    let new = NewTransaction { told, ..fixtures::new(1) };
-    let other = Store::open(store.path()).unwrap();
-    other.import("other", vec![new.clone()], at(2)).wait().unwrap();
-    Connection::open(store.path())
-        .unwrap()
-        .execute("UPDATE transactions SET ticket = 'SUP-9' WHERE id = 1", [])
-        .unwrap();
-    let back = store.take_back("default", at(3)).wait().unwrap().unwrap();
-    assert_eq!((back.done, back.left), (0, 1));
-    let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
-    assert_eq!(kept.told.ticket.as_deref(), Some("SUP-9"));
-    // A new edit ends what could be done again.
-    store.edit("default", ticket("SUP-3"), at(4)).wait().unwrap();
-    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
-}
-
-#[test]
-fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
-    let (_folder, store) = open();
-    let row = import_one(&store);
-    observe(&store, row, body(RouterStatus::Ongoing, 1), 1);
-    store.edit("default", Edit::Note { rows: vec![row], text: "asked".into() }, at(2)).wait().unwrap();
-    let before = store.reader().unwrap().last_change().unwrap();
-    assert_eq!(store.delete(vec![row, RowId(9)], at(3)).wait().unwrap(), 1);
-    let reader = store.reader().unwrap();
-    assert_eq!(reader.transaction(row).unwrap(), None);
-    assert_eq!(names(reader.changes_after(before, 10).unwrap()), ["deleted"]);
-    let db = Connection::open(store.path()).unwrap();
-    for table in ["labels", "notes", "observations", "alerts", "records"] {
-        let left: i64 = db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
-        assert_eq!(left, 0, "{table}");
-    }
-    let hash = fixtures::told(1).transaction_id;
-    let kept: String =
-        db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
-    assert!(!kept.contains(hash.as_str()));
-}
-
 #[test]
 fn what_hashes_are_compared_by_is_the_same_in_the_store() {
     let (_folder, store) = open();
@@ -742,45 +656,6 @@ fn what_hashes_are_compared_by_is_the_same_in_the_store() {
     for (hash, key) in rows.map(Result::unwrap) {
         assert_eq!(crate::domain::ids::TxHash::new(hash.clone()).key(), key, "{hash}");
     }
-}
-
-#[test]
-fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
-    let (_folder, store) = open();
-    store.import("default", (1..=3).map(fixtures::new).collect(), at(0)).wait().unwrap();
-    let told = Told { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::told(1) };
-    store.import("default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1)).wait().unwrap();
-    let back = store.take_back("default", at(2)).wait().unwrap().unwrap();
-    assert_eq!((back.done, back.left), (1, 0));
-    let reader = store.reader().unwrap();
-    let kept = reader.transaction(RowId(1)).unwrap().unwrap();
-    assert_eq!((kept.told.quote_id.as_str(), kept.told.ticket.as_deref()), ("quote-1", None));
-    let polled = || reader.polling_load("default", at(9)).unwrap().polled;
-    assert_eq!(polled(), 3);
-    // Next comes the import itself, all of it at once.
-    assert_eq!(store.take_back("default", at(3)).wait().unwrap().unwrap().summary, "track 3");
-    assert_eq!(polled(), 0);
-    store.do_again("default", at(4)).wait().unwrap();
-    assert_eq!(polled(), 3);
-}
-
-#[test]
-fn what_is_stopped_has_no_alerts_any_more() {
-    let (_folder, store) = open();
-    let row = import_one(&store);
-    store
-        .observe(
-            Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) },
-            |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
-        )
-        .wait()
-        .unwrap();
-    let reader = store.reader().unwrap();
-    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
-    let count = || reader.listing(&attention, at(9)).count().unwrap();
-    assert_eq!(count(), 1);
-    store.edit("default", Edit::Untrack(vec![row]), at(2)).wait().unwrap();
-    assert_eq!((count(), reader.alerts().unwrap().len()), (0, 0));
 }
 
 #[test]

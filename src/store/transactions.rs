@@ -96,15 +96,18 @@ pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>
 
 /// Removes transactions with all that is known of them; how many there were. What was learned of how long things take stays.
 pub(super) fn delete(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Result<usize, StoreError> {
-    let mut deleted = 0;
+    let mut known = Vec::new();
     for row in rows {
-        let Some(transaction) = outline(db, *row)? else { continue };
-        db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([row.0])?;
-        edits::forget(db, *row)?;
-        changes::append(db, &Entry::of_profile(&transaction.profile, at), &What::Deleted { row: row.0 })?;
-        deleted += 1;
+        known.extend(outline(db, *row)?);
     }
-    Ok(deleted)
+    // First: whose an alert was isn't known any more afterwards.
+    edits::forget(db, known.iter().map(|transaction| transaction.id))?;
+    for Transaction { id, profile, .. } in &known {
+        db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([id.0])?;
+        changes::append(db, &Entry::of_profile(profile, at), &What::Deleted { row: id.0 })?;
+    }
+    changes::forget_polls_of_deleted(db)?;
+    Ok(known.len())
 }
 
 /// The row of the one with this hash in a profile, or else in any.

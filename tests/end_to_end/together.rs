@@ -51,11 +51,14 @@ impl Three {
     }
 
     /// Sends rows as a person's program would, and waits until `watch` has said so: by then the store is being read and written
-    /// by all three.
+    /// by all three. One of those that come again was removed meanwhile.
     fn write(&mut self, (rows, again): (&[String], &[String])) {
+        let removed = again[0].split(',').next().unwrap();
+        let deleted = self.home.run(&["delete", removed, "--yes"]);
+        assert_eq!(deleted.code, Some(0), "{deleted:?}");
         let again: Vec<String> = again.iter().map(|row| row.replace(",SUP-", ",AGAIN-")).collect();
         self.import.send(&[rows, &again].concat().iter().fold(String::new(), |lines, row| lines + row + "\n"));
-        let events = self.watch.until("imported", rows.len());
+        let events = self.watch.until("imported", rows.len() + 1);
         events.iter().for_each(|event| self.hear(event));
         while self.dashboard.take_within(Duration::ZERO) {}
     }

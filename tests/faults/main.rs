@@ -208,12 +208,18 @@ fn an_import_keeps_what_it_acknowledges_whatever_fails_whenever() {
     }
 }
 
-/// A store of the first schema.
-fn first_schema(folder: &Path) {
+/// A store of an older schema, with three transactions, each with an answer, its body, and a note.
+fn older_schema(folder: &Path, version: usize) {
+    let migrations = [
+        include_str!("../../assets/migrations/0001_first.sql"),
+        include_str!("../../assets/migrations/0002_routes.sql"),
+        include_str!("../../assets/migrations/0003_forecasts.sql"),
+    ];
     fs::create_dir_all(folder).unwrap();
     let db = Connection::open(folder.join("hoptop.db")).unwrap();
-    db.execute_batch(include_str!("../../assets/migrations/0001_first.sql")).unwrap();
-    db.execute_batch("PRAGMA application_id = 0x686f7074; PRAGMA user_version = 1; PRAGMA journal_mode = wal").unwrap();
+    migrations.iter().take(version).for_each(|migration| db.execute_batch(migration).unwrap());
+    db.pragma_update(None, "user_version", version).unwrap();
+    db.execute_batch("PRAGMA application_id = 0x686f7074; PRAGMA journal_mode = wal").unwrap();
     for number in 1..=3 {
         db.execute(
             "INSERT INTO transactions (profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
@@ -222,30 +228,47 @@ fn first_schema(folder: &Path) {
         )
         .unwrap();
     }
+    db.execute_batch(
+        "INSERT INTO observations (transaction_row, first_at, last_at, summary, latency, body)
+         SELECT id, 2000, 2000, 'ongoing', 5, '{\"routerTransactionStatus\":\"ongoing\"}' FROM transactions;
+         INSERT INTO changes (at, profile, transaction_row, event, what)
+         SELECT 2000, 'default', id, 'polled', '{\"event\":\"polled\"}' FROM transactions;
+         INSERT INTO notes (transaction_row, at, text) SELECT id, 3000, 'asked' FROM transactions",
+    )
+    .unwrap();
 }
 
 #[test]
 fn a_change_of_the_schema_ends_at_the_old_or_the_new_one() {
-    let template = tempfile::tempdir().unwrap();
-    first_schema(template.path());
     let kinds = ["kill", "enospc", "kill", "eio"];
-    let calls = at_every_call(1, |at| {
-        let place = Place::with(template.path());
-        let fault = Fault { at, kind: kinds[at as usize % 4], stays: false };
-        let ended = place.run(&["list"], Some(fault));
-        let when = format!("{} at {at}", fault.kind);
-        let db = Connection::open(place.db()).unwrap();
-        let columns = "SELECT count(*) FROM pragma_table_info('transactions') WHERE name = 'poll_requested_at'";
-        let (version, is_second): (i64, bool) = (
-            db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap(),
-            db.query_row(columns, [], |row| row.get(0)).unwrap(),
-        );
-        assert_eq!(is_second, version >= 2, "{when}: neither old nor new");
-        drop(db);
-        assert_eq!(place.tracked(&when).len(), 3, "{when}");
-        ended.happened
-    });
-    assert!(calls > 15, "the shim saw {calls} calls only");
+    for before in [1, 3] {
+        let template = tempfile::tempdir().unwrap();
+        older_schema(template.path(), before);
+        let calls = at_every_call(1, |at| {
+            let place = Place::with(template.path());
+            let fault = Fault { at, kind: kinds[at as usize % 4], stays: false };
+            let ended = place.run(&["list"], Some(fault));
+            let when = format!("{} at {at}, from {before}", fault.kind);
+            let db = Connection::open(place.db()).unwrap();
+            let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+            let has = |table: &str, column: &str| {
+                number(&format!("SELECT count(*) FROM pragma_table_info('{table}') WHERE name = '{column}'")) == 1
+            };
+            let version = number("SELECT user_version FROM pragma_user_version");
+            let is_whole = has("transactions", "poll_requested_at") == (version >= 2)
+                && has("observations", "body_base") == (version >= 4)
+                && has("transactions", "record") == (version < 4);
+            assert!(is_whole, "{when}: neither old nor new, but between, at {version}");
+            drop(db);
+            assert_eq!(place.tracked(&when).len(), 3, "{when}");
+            let db = Connection::open(place.db()).unwrap();
+            let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+            let kept = "SELECT count(*) FROM observations JOIN notes USING (transaction_row) WHERE body IS NOT NULL";
+            assert_eq!(number(kept), 3, "{when}");
+            ended.happened
+        });
+        assert!(calls > 15, "the shim saw {calls} calls only");
+    }
 }
 
 #[test]

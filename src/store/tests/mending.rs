@@ -397,7 +397,7 @@ fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
     without_log(&store, &found);
     let (store, mended) = open_mended(&found);
     assert!(mended.reason.contains("its log is gone, and with it all that it held"), "{mended}");
-    assert!(store.notice().unwrap().contains("it is empty, for nothing could be read"));
+    assert!(store.notice().unwrap().contains("it is empty, for nothing was read of it"));
 }
 
 #[test]

@@ -1,0 +1,229 @@
+//! What people do, taking it back, doing it again, and removing for good.
+
+use super::*;
+
+/// What is told of the first transaction: whether it is polled, its ticket, labels and notes.
+fn told(store: &Store) -> String {
+    let tx = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
+    format!("{:?} {:?} {:?} {:?}", tx.tracking, tx.told.ticket, tx.labels, tx.notes)
+}
+
+#[test]
+fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
+    let (_folder, store) = open();
+    let rows = vec![import_one(&store)];
+    observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), 1);
+    let edits = [
+        Edit::Ticket { rows: rows.clone(), ticket: Some("SUP-1".into()) },
+        Edit::Labels { rows: rows.clone(), add: vec!["vip".into(), "late".into()], remove: vec!["none".into()] },
+        Edit::Note { rows: rows.clone(), text: "asked".into() },
+        Edit::Ticket { rows: rows.clone(), ticket: None },
+        Edit::Labels { rows: rows.clone(), add: Vec::new(), remove: vec!["late".into()] },
+        Edit::Untrack(rows.clone()),
+    ];
+    let mut states = vec![told(&store)];
+    for edit in &edits {
+        assert!(store.edit("default", edit.clone(), at(2)).wait().unwrap() > 0, "{edit:?}");
+        states.push(told(&store));
+    }
+    for state in states.iter().rev().skip(1) {
+        let back = store.take_back("default", at(3)).wait().unwrap();
+        if back.is_none() {
+            // That it was tracked isn't an edit of these.
+            break;
+        }
+        assert_eq!((back.unwrap().left, &told(&store)), (0, state));
+    }
+    for state in states.iter().skip(1) {
+        assert_eq!(store.do_again("default", at(4)).wait().unwrap().unwrap().left, 0);
+        assert_eq!(&told(&store), state);
+    }
+    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
+    let names: Vec<_> = store.reader().unwrap().history(rows[0]).unwrap().iter().map(line_name).collect();
+    // Thrice each: done, taken back, done again; the two labels are two.
+    assert_eq!(names.iter().filter(|name| **name == "edited").count(), 3 * 6 + 1, "{names:?}");
+}
+
+#[test]
+fn nothing_is_taken_back_over_what_happened_since() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let ticket = |ticket: &str| Edit::Ticket { rows: vec![row], ticket: Some(ticket.into()) };
+    store.edit("default", ticket("SUP-1"), at(1)).wait().unwrap();
+    let told = Told { ticket: Some("SUP-2".into()), ..fixtures::told(1) };
+    let new = NewTransaction { told, ..fixtures::new(1) };
+    let other = Store::open(store.path()).unwrap();
+    other.import("other", vec![new.clone()], at(2)).wait().unwrap();
+    Connection::open(store.path())
+        .unwrap()
+        .execute("UPDATE transactions SET ticket = 'SUP-9' WHERE id = 1", [])
+        .unwrap();
+    let back = store.take_back("default", at(3)).wait().unwrap().unwrap();
+    assert_eq!((back.done, back.left), (0, 1));
+    let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
+    assert_eq!(kept.told.ticket.as_deref(), Some("SUP-9"));
+    // A new edit ends what could be done again.
+    store.edit("default", ticket("SUP-3"), at(4)).wait().unwrap();
+    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
+}
+
+#[test]
+fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 1);
+    store.edit("default", Edit::Note { rows: vec![row], text: "asked".into() }, at(2)).wait().unwrap();
+    let before = store.reader().unwrap().last_change().unwrap();
+    assert_eq!(store.delete(vec![row, RowId(9)], at(3)).wait().unwrap(), 1);
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.transaction(row).unwrap(), None);
+    assert_eq!(names(reader.changes_after(before, 10).unwrap()), ["deleted"]);
+    let db = Connection::open(store.path()).unwrap();
+    for table in ["labels", "notes", "observations", "alerts", "records"] {
+        let left: i64 = db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0, "{table}");
+    }
+    let hash = fixtures::told(1).transaction_id;
+    let kept: String =
+        db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
+    assert!(!kept.contains(hash.as_str()));
+}
+
+#[test]
+fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
+    let (_folder, store) = open();
+    store.import("default", (1..=3).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    let told = Told { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::told(1) };
+    store.import("default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1)).wait().unwrap();
+    let back = store.take_back("default", at(2)).wait().unwrap().unwrap();
+    assert_eq!((back.done, back.left), (1, 0));
+    let reader = store.reader().unwrap();
+    let kept = reader.transaction(RowId(1)).unwrap().unwrap();
+    assert_eq!((kept.told.quote_id.as_str(), kept.told.ticket.as_deref()), ("quote-1", None));
+    let polled = || reader.polling_load("default", at(9)).unwrap().polled;
+    assert_eq!(polled(), 3);
+    // Next comes the import itself, all of it at once.
+    assert_eq!(store.take_back("default", at(3)).wait().unwrap().unwrap().summary, "track 3");
+    assert_eq!(polled(), 0);
+    store.do_again("default", at(4)).wait().unwrap();
+    assert_eq!(polled(), 3);
+}
+
+#[test]
+fn what_is_stopped_has_no_alerts_any_more() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    store
+        .observe(
+            Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) },
+            |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
+        )
+        .wait()
+        .unwrap();
+    let reader = store.reader().unwrap();
+    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
+    let count = || reader.listing(&attention, at(9)).count().unwrap();
+    assert_eq!(count(), 1);
+    store.edit("default", Edit::Untrack(vec![row]), at(2)).wait().unwrap();
+    assert_eq!((count(), reader.alerts().unwrap().len()), (0, 0));
+}
+
+/// What the feed tells a follower who has read all there is.
+fn heard(follower: &Follower) -> Vec<(&'static str, Option<RowId>)> {
+    follower.news().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
+}
+
+#[test]
+fn who_follows_hears_that_an_import_was_taken_back_and_done_again() {
+    let (_folder, store) = open();
+    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
+    let follower = Follower::new(&store).unwrap();
+    follower.news().unwrap();
+    // Numbers of the feed that no entry but a poll has taken.
+    (1..9).for_each(|second| observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), second));
+    heard(&follower);
+    store.take_back("default", at(10)).wait().unwrap();
+    let both = |name| [(name, Some(rows[0])), (name, Some(rows[1]))];
+    assert_eq!(heard(&follower), [&both("untracked")[..], &[("taken_back", None)]].concat());
+    store.do_again("default", at(11)).wait().unwrap();
+    assert_eq!(heard(&follower), [&both("edited")[..], &[("done_again", None)]].concat());
+}
+
+#[test]
+fn who_follows_reads_on_when_something_was_removed_that_was_polled() {
+    let (_folder, store) = open();
+    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
+    let follower = Follower::new(&store).unwrap();
+    follower.news().unwrap();
+    let polled = |row, second| observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
+    rows.iter().for_each(|row| polled(*row, 1));
+    heard(&follower);
+    rows.iter().for_each(|row| polled(*row, 2));
+    store.delete(vec![rows[0]], at(3)).wait().unwrap();
+    assert_eq!(heard(&follower), [("polled", Some(rows[1])), ("deleted", None)]);
+    // Stores that were written before have such entries, and salvaged ones may.
+    let db = Connection::open(store.path()).unwrap();
+    db.execute("INSERT INTO polls (seq, at, transaction_row) VALUES (99, 0, 1)", []).unwrap();
+    polled(rows[1], 4);
+    assert_eq!(heard(&follower), [("polled", Some(rows[1]))]);
+}
+
+#[test]
+fn an_import_is_one_step_however_new_and_known_ones_are_mixed() {
+    let (_folder, store) = open();
+    store.import("default", (1..=9).step_by(2).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    let report = store.import("default", (1..=10).map(fixtures::new).collect(), at(1)).wait().unwrap();
+    assert_eq!((report.added.count, report.unchanged.count), (5, 5));
+    let db = Connection::open(store.path()).unwrap();
+    let steps = "SELECT json_array_length(steps) FROM edits ORDER BY id DESC LIMIT 1";
+    assert_eq!(db.query_row(steps, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
+    store.take_back("default", at(2)).wait().unwrap();
+    let reader = store.reader().unwrap();
+    let stopped: Vec<_> =
+        reader.load().unwrap().0.into_iter().filter(|tx| tx.tracking == Tracking::Untracked).collect();
+    assert_eq!(stopped.iter().map(|tx| tx.id).collect::<Vec<_>>(), report.added.first);
+}
+
+#[test]
+fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
+    let (_folder, store) = open();
+    let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
+    batch[4].untracked = true;
+    let rows = store.import("default", batch, at(0)).wait().unwrap().added.first;
+    let refusal = fixtures::answer(Outcome::Failed(Failure::Rejected("quoteId is wrong".into())));
+    observe(&store, rows[0], refusal, 1);
+    store.edit("another", Edit::Untrack(vec![rows[1]]), at(2)).wait().unwrap();
+    let tracking =
+        || -> Vec<Tracking> { store.reader().unwrap().load().unwrap().0.into_iter().map(|tx| tx.tracking).collect() };
+    let before = tracking();
+    assert!(matches!(before[0], Tracking::Parked(_)), "{before:?}");
+    store.take_back("default", at(3)).wait().unwrap();
+    assert_eq!(tracking(), [const { Tracking::Untracked }; 5]);
+    store.do_again("default", at(4)).wait().unwrap();
+    assert_eq!(tracking(), before);
+    // And what was stopped by hand after it was taken back stays so.
+    store.take_back("default", at(5)).wait().unwrap();
+    let resumed = store.import("another profile", vec![fixtures::new(9)], at(6)).wait();
+    assert_eq!(resumed.unwrap().added.count, 1);
+    store.do_again("default", at(7)).wait().unwrap();
+    assert_eq!(tracking()[..5], before);
+}
+
+#[test]
+fn the_words_of_an_acknowledgement_go_with_what_it_was_about() {
+    let (_folder, store) = open();
+    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
+    let raise: Judge = |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }];
+    for row in &rows {
+        let seen = Seen { transaction: *row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) };
+        store.observe(seen, raise).wait().unwrap();
+    }
+    let alerts: Vec<i64> = store.reader().unwrap().alerts().unwrap().iter().map(|alert| alert.id).collect();
+    let note = |alert: i64, note: &str| Edit::Acknowledge { alerts: vec![alert], note: Some(note.into()) };
+    store.edit("default", note(alerts[0], "first words"), at(2)).wait().unwrap();
+    store.edit("default", note(alerts[1], "other words"), at(2)).wait().unwrap();
+    store.delete(vec![rows[0]], at(3)).wait().unwrap();
+    let db = Connection::open(store.path()).unwrap();
+    let kept: String = db.query_row("SELECT group_concat(steps) FROM edits", [], |row| row.get(0)).unwrap();
+    assert!(!kept.contains("first words") && kept.contains("other words"), "{kept}");
+}
