@@ -40,6 +40,7 @@ use hoptop::{
     },
     store::{Seen, Store},
     tui::{
+        keys::Keys,
         model::{Model, Screen, Setting},
         theme::Theme,
         view::view,
@@ -168,6 +169,7 @@ fn dashboard(store: &Store, now: Now) -> Model {
         zone: Utc.fix(),
         any_chain: false,
         templates: Templates::default(),
+        keys: Keys::default(),
     };
     let mut model = Model::new(setting, (98, 120));
     let request = model.list.to_read().unwrap();

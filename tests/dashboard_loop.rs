@@ -34,6 +34,7 @@ use hoptop::{
     store::{HistoryLine, Lookup, Store},
     tui::{
         keymap,
+        keys::Keys,
         model::Setting,
         run::{Parts, RunError, run},
         theme::Theme,
@@ -216,6 +217,7 @@ impl Stage {
             zone: Utc.fix(),
             any_chain: false,
             templates: Templates::default(),
+            keys: Keys::default(),
         };
         let parts = Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()) };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));

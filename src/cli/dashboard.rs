@@ -20,6 +20,7 @@ use crate::{
     config::{ColorChoice, Settings},
     poller::Scope,
     tui::{
+        keys::Keys,
         model::Setting,
         run::{Parts, run},
         terminal::{self, Screen},
@@ -58,6 +59,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         zone: clock::local_offset(),
         any_chain: cli.any_chain,
         templates: settings.answer.clone(),
+        keys: Keys::new(&settings.keys)?,
     };
     let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
     super::runtime()?.block_on(async {

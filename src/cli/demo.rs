@@ -28,7 +28,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{model::Setting, run::Parts, terminal, theme::Theme},
+    tui::{keys::Keys, model::Setting, run::Parts, terminal, theme::Theme},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -78,6 +78,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         zone: clock::local_offset(),
         any_chain: false,
         templates: Templates::default(),
+        keys: Keys::default(),
     };
     super::runtime()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;

@@ -33,6 +33,9 @@ pub struct File {
     /// How much more a delay costs for transactions with these labels.
     #[serde(default)]
     pub weights: BTreeMap<String, Weight>,
+    /// Keys of the dashboard by the names of their commands; which there are is the dashboard's business.
+    #[serde(default)]
+    pub keys: BTreeMap<String, KeyNames>,
     /// The profiles by name.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
@@ -94,6 +97,38 @@ pub struct Argv {
 impl<'de> Deserialize<'de> for Argv {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ArgvVisitor)
+    }
+}
+
+/// One key, or several, or none.
+#[derive(Clone)]
+pub struct KeyNames(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for KeyNames {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(KeysVisitor)
+    }
+}
+
+struct KeysVisitor;
+
+impl<'de> Visitor<'de> for KeysVisitor {
+    type Value = KeyNames;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(r#"a key, as "^R", or an array of keys: ["r", "^R"]"#)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<KeyNames, E> {
+        Ok(KeyNames(vec![clean(text)]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<KeyNames, A::Error> {
+        let mut keys = Vec::new();
+        while let Some(key) = sequence.next_element::<String>()? {
+            keys.push(clean(&key));
+        }
+        Ok(KeyNames(keys))
     }
 }
 
@@ -180,28 +215,12 @@ fn unknown_key(rest: &str) -> String {
                 integrator_id_command"
             .into();
     }
-    let nearest = known.iter().map(|name| (distance(unknown, name), name)).min();
+    let nearest = known.iter().map(|name| (strsim::levenshtein(unknown, name), name)).min();
     let hint = match nearest {
         Some((far, name)) if far <= 2.max(unknown.chars().count() / 3) => format!("did you mean `{name}`? "),
         _ => String::new(),
     };
     format!("unknown key `{unknown}`; {hint}known here: {}", known.join(", "))
-}
-
-/// How many letters must be put in, taken out or changed to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (index, left) in a.chars().enumerate() {
-        let mut last = index + 1;
-        let mut next = vec![last];
-        for (pair, right) in row.windows(2).zip(b.chars()) {
-            let [diagonal, above] = pair else { continue };
-            last = (diagonal + usize::from(left != right)).min(above + 1).min(last + 1);
-            next.push(last);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -218,6 +237,9 @@ mod tests {
             [weights]
             vip = 4
             "batch 9" = 0.5
+            [keys]
+            poll_now = "^R"
+            untrack = []
             [profiles.prod]
             base_url = "https://api.example"
             rps = 10
@@ -228,6 +250,7 @@ mod tests {
         let file = parse(text).ok().unwrap();
         assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
         assert_eq!((file.weights["vip"], file.weights["batch 9"]), (Weight(4.0), Weight(0.5)));
+        assert_eq!((file.keys["poll_now"].0.as_slice(), file.keys["untrack"].0.len()), (&["^R".to_owned()][..], 0));
         let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
         assert_eq!((command.program.as_str(), command.arguments.len()), ("pass", 2));
         assert_eq!(file.profiles["test"].integrator_id_command.clone().unwrap().arguments.len(), 2);
@@ -256,19 +279,13 @@ mod tests {
             ("keep_bodies = '5m'", 1, "keep_bodies: write how long, an hour or more"),
             ("[weights]\nvip = 0", 2, "vip: choose a weight between 0.01 and 100"),
             ("[weights]\nvip = 'canary'", 2, "vip: text came"),
+            ("[keys]\nup = 5", 2, "up: a whole number came, expected a key, as \"^R\", or an array of keys"),
             ("db = ", 1, "db: "),
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];
         for (text, line, part) in table {
             let (at, reason) = parse(text).err().unwrap();
             assert!(at == line && reason.contains(part) && !reason.contains("canary"), "{text}\n{at}: {reason}");
-        }
-    }
-
-    #[test]
-    fn distances_count_changes() {
-        for (a, b, far) in [("", "", 0), ("abc", "abc", 0), ("", "abc", 3), ("rps", "rsp", 2), ("asci", "ascii", 1)] {
-            assert_eq!(distance(a, b), far, "{a} {b}");
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     ColorChoice, Flags,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, File, Keep, Profile, Weight},
+    file::{self, File, Keep, KeyNames, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
@@ -45,6 +45,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let weights: BTreeMap<String, f64> =
         inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
     let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
+    let keys = inputs.keys();
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
@@ -58,6 +59,9 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("plain", Some(&plain), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("weights", weights.as_ref(), told),
+        entry("keys", keys.as_ref(), |keys| {
+            keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
+        }),
     ];
     Ok(Settings {
         db: db.0,
@@ -72,6 +76,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
+        keys: keys.map(|(keys, _)| keys).unwrap_or_default(),
         entries,
         id,
     })
@@ -98,6 +103,12 @@ impl<'a> Inputs<'a> {
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
         let profile = find(&file, &name)?;
         Ok(Self { env, config, file, name, profile })
+    }
+
+    fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {
+        let named = |(name, KeyNames(keys)): (&String, &KeyNames)| (clean(name), keys.clone());
+        let keys: BTreeMap<_, _> = self.file.keys.iter().map(named).collect();
+        in_file(Some(keys).filter(|keys| !keys.is_empty()), "keys")
     }
 
     fn db(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
@@ -384,7 +395,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, keep_bodies, answer, weights, profiles"
+                known here: db, default_profile, color, ascii, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (

@@ -72,6 +72,8 @@ pub struct Settings {
     pub answer: Templates,
     /// How much more a delay costs for transactions with these labels.
     pub weights: BTreeMap<String, f64>,
+    /// Keys of the dashboard by the names of their commands, as they were given: not checked yet.
+    pub keys: BTreeMap<String, Vec<String>>,
     /// Each setting and where it came from, but for the integrator ID.
     pub entries: Vec<Entry>,
     pub(super) id: Option<IdSource>,

@@ -13,6 +13,17 @@ pub enum Context {
     Page,
 }
 
+impl Context {
+    /// In words.
+    pub fn place(self) -> &'static str {
+        match self {
+            Self::List => "in the list",
+            Self::Detail => "in the detail",
+            Self::Page => "on a page of text",
+        }
+    }
+}
+
 /// How the help groups commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
@@ -104,20 +115,6 @@ commands! {
     Redraw     View [List Detail Page] "redraw"      ""         ["^L"]            "draw the screen anew";
     Quit       View [List Detail Page] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
-}
-
-/// The command that a key stands for in a context.
-pub fn lookup(context: Context, key: &str) -> Option<Id> {
-    COMMANDS
-        .iter()
-        .find(|command| command.contexts.contains(&context) && command.keys.contains(&key))
-        .map(|command| command.id)
-}
-
-/// The footer's commands in a context: their first key, and one or two words.
-pub fn hints(context: Context) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let shown = move |command: &&Command| !command.hint.is_empty() && command.contexts.contains(&context);
-    COMMANDS.iter().filter(shown).filter_map(|command| Some((*command.keys.first()?, command.hint)))
 }
 
 /// The table as the README shows it.

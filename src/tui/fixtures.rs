@@ -12,6 +12,7 @@ use chrono::{DateTime, Offset, Utc};
 use super::{
     effect::Effect,
     keymap,
+    keys::Keys,
     model::{
         Listing, Model, Overview, Setting,
         list::{PageRequest, Tab},
@@ -43,6 +44,7 @@ pub fn blank(size: (u16, u16)) -> Desk {
         zone: Utc.fix(),
         any_chain: false,
         templates: Templates::default(),
+        keys: Keys::default(),
     };
     Desk {
         model: Model::new(setting, size),

@@ -9,6 +9,7 @@ pub mod effect;
 #[cfg(test)]
 mod fixtures;
 pub mod keymap;
+pub mod keys;
 mod look;
 pub mod model;
 pub mod run;

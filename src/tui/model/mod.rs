@@ -27,6 +27,7 @@ use crate::{
         transaction::Transaction,
     },
     store::{Listed, Page, PollerReport},
+    tui::keys::Keys,
 };
 
 /// What fills the screen.
@@ -111,6 +112,8 @@ pub struct Setting {
     pub any_chain: bool,
     /// One's own words for replies.
     pub templates: Templates,
+    /// Which key stands for which command.
+    pub keys: Keys,
 }
 
 /// All that is tracked, in numbers.

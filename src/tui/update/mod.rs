@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
-    command::{self, Context, Id},
+    command::{Context, Id},
     effect::Effect,
     keymap,
     model::{
@@ -251,7 +251,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
     };
-    match name.and_then(|name| command::lookup(context, &name)) {
+    match name.and_then(|name| model.setting.keys.lookup(context, &name)) {
         Some(id) => dispatch(model, id, now),
         None => Vec::new(),
     }

@@ -10,7 +10,7 @@ use ratatui::{
 use super::Look;
 use crate::{
     domain::{glance, status::RouterStatus, width},
-    tui::command::{COMMANDS, Group},
+    tui::command::Group,
 };
 
 pub(super) fn draw(look: &Look<'_>, scroll: usize, pane: Rect, frame: &mut Frame<'_>) {
@@ -38,8 +38,9 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     lines.extend(paragraph("!! act now, ! look, i for information; DUE: until support may be contacted", columns));
     for group in Group::ALL {
         lines.extend([Line::default(), title(group.title())]);
-        lines.extend(COMMANDS.iter().filter(|command| command.group == group).map(|command| {
-            let keys = width::fit(&command.keys.join(" "), 16, look.theme.ellipsis);
+        let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);
+        lines.extend(of_group.map(|(command, keys)| {
+            let keys = width::fit(&keys.join(" "), 16, look.theme.ellipsis);
             Line::from(vec![Span::styled(format!("  {keys} "), look.theme.key()), Span::raw(command.help)])
         }));
     }

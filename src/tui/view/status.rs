@@ -11,7 +11,7 @@ use super::Look;
 use crate::{
     domain::{advice, alert::Severity, glance, need, span, width},
     tui::{
-        command::{self, Context},
+        command::Context,
         model::{Overlay, Screen, Tone},
     },
 };
@@ -151,13 +151,13 @@ fn keys(look: &Look<'_>) -> Line<'static> {
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
     };
-    hints(look, command::hints(context))
+    hints(look, look.model.setting.keys.hints(context))
 }
 
-fn hints(look: &Look<'_>, hints: impl Iterator<Item = (&'static str, &'static str)>) -> Line<'static> {
+fn hints<'a>(look: &Look<'_>, hints: impl Iterator<Item = (&'a str, &'static str)>) -> Line<'static> {
     let mut spans = vec![Span::raw(" ")];
     for (key, hint) in hints {
-        spans.push(Span::styled(key, look.theme.key()));
+        spans.push(Span::styled(key.to_owned(), look.theme.key()));
         spans.push(Span::raw(format!(" {hint}  ")));
     }
     Line::from(spans)
