@@ -64,12 +64,24 @@ pub struct Command {
     pub keys: &'static [&'static str],
     /// Where it applies.
     pub contexts: &'static [Context],
+    /// What it works with, if anything can be typed behind its name in the command line.
+    pub argument: Option<&'static str>,
     /// Its place in the help.
     pub group: Group,
 }
 
+macro_rules! argument {
+    () => {
+        None
+    };
+    ($argument:literal) => {
+        Some($argument)
+    };
+}
+
 macro_rules! commands {
-    ($($id:ident $group:ident [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal;)*) => {
+    ($($id:ident $group:ident [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
+       $(<$argument:literal>)?;)*) => {
         /// What a command is dispatched by.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Id { $(#[doc = $help] $id,)* }
@@ -82,6 +94,7 @@ macro_rules! commands {
             help: $help,
             keys: &[$($key),*],
             contexts: &[$(Context::$context),*],
+            argument: argument!($($argument)?),
             group: Group::$group,
         },)*];
     };
@@ -92,11 +105,15 @@ commands! {
     Open       Move [List]             "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
     Back       Move [Detail Page]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
     Clear      View [List]             "clear"       ""         ["Esc"]           "clear the filter";
-    Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue";
+    Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
+    CommandLine View [List Detail]     "command_line" "command" [":" "^P"]        "any command by its name";
+    Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
+    Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
     Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
     PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
     Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling this transaction; it is kept";
+    Delete     Act  [List Detail]      "delete"      ""         []                "remove this transaction for good" <"yes">;
     Undo       Act  [List Detail]      "undo"        ""         ["u"]             "take back what was done last";
     Redo       Act  [List Detail]      "redo"        ""         ["U"]             "do again what was taken back";
     Down       Move [List Detail Page] "down"        ""         ["j" "Down"]      "one down";
@@ -123,7 +140,8 @@ pub fn markdown() -> String {
     for group in Group::ALL {
         for command in COMMANDS.iter().filter(|command| command.group == group) {
             let keys: Vec<_> = command.keys.iter().map(|key| format!("`{key}`")).collect();
-            table.push_str(&format!("| {} | {} |\n", keys.join(" "), command.help));
+            let keys = if keys.is_empty() { format!("`:{}`", command.name) } else { keys.join(" ") };
+            table.push_str(&format!("| {keys} | {} |\n", command.help));
         }
     }
     table

@@ -18,6 +18,14 @@ pub(super) fn untrack(store: &Store, profile: &str, row: RowId, at: DateTime<Utc
     })
 }
 
+/// Removes a transaction for good.
+pub(super) fn delete(store: &Store, row: RowId, at: DateTime<Utc>) -> Result<String, StoreError> {
+    Ok(match store.delete(vec![row], at).wait()? {
+        0 => "It was removed already.".into(),
+        _ => "It is removed for good.".into(),
+    })
+}
+
 /// Takes back what was done last.
 pub(super) fn take_back(store: &Store, profile: &str, at: DateTime<Utc>) -> Result<String, StoreError> {
     let turned = store.take_back(profile, at).wait()?;

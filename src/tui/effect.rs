@@ -19,6 +19,8 @@ pub enum Effect {
     PollNow(RowId),
     /// Stop polling this one.
     Untrack(RowId),
+    /// Remove this one for good.
+    Delete(RowId),
     /// Take back what was done last.
     TakeBack,
     /// Do again what was taken back last.

@@ -286,6 +286,7 @@ impl Dashboard {
                 Err(error) => Msg::Fault(error.to_string()),
             }),
             Effect::Untrack(row) => self.spawn(move || told(commands::untrack(&store, &profile, row, at))),
+            Effect::Delete(row) => self.spawn(move || told(commands::delete(&store, row, at))),
             Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
             Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {

@@ -7,6 +7,7 @@
 pub mod add;
 pub mod history;
 pub mod list;
+pub mod palette;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,6 +18,7 @@ use self::{
     add::AddForm,
     history::History,
     list::{List, PageRequest, Part},
+    palette::Palette,
 };
 use crate::{
     clock::Mono,
@@ -27,7 +29,7 @@ use crate::{
         transaction::Transaction,
     },
     store::{Listed, Page, PollerReport},
-    tui::keys::Keys,
+    tui::{command::Context, keys::Keys},
 };
 
 /// What fills the screen.
@@ -71,6 +73,8 @@ pub enum Overlay {
     },
     /// Adding or finding.
     Add(AddForm),
+    /// The command line.
+    Palette(Palette),
 }
 
 /// How a notice is meant.
@@ -240,6 +244,15 @@ impl Model {
     /// The list may look otherwise by now: it is to be read again.
     pub fn look_again(&mut self) {
         self.list.look_again();
+    }
+
+    /// Where commands are looked up now, unless a text field takes the keys.
+    pub fn context(&self) -> Context {
+        match (&self.overlay, self.screen) {
+            (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
+            (_, Screen::List) => Context::List,
+            (_, Screen::Detail { .. }) => Context::Detail,
+        }
     }
 
     /// The selected transaction.

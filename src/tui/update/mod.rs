@@ -4,6 +4,7 @@
 
 mod add;
 mod filter;
+mod palette;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,7 +12,7 @@ use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
-    command::{Context, Id},
+    command::Id,
     effect::Effect,
     keymap,
     model::{
@@ -229,6 +230,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
+        Overlay::Palette(_) => palette::on_paste(model, text),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
@@ -244,13 +246,13 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if name.as_deref() == Some("^C") {
         return vec![Effect::Quit];
     }
-    let context = match (&model.overlay, model.screen) {
-        (Overlay::Filter { .. }, _) => return filter::on_key(model, key),
-        (Overlay::Add(_), _) => return add::on_key(model, key),
-        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
-        (Overlay::None, Screen::List) => Context::List,
-        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
-    };
+    match &model.overlay {
+        Overlay::Filter { .. } => return filter::on_key(model, key),
+        Overlay::Add(_) => return add::on_key(model, key),
+        Overlay::Palette(_) => return palette::on_key(model, key, now),
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
+    }
+    let context = model.context();
     match name.and_then(|name| model.setting.keys.lookup(context, &name)) {
         Some(id) => dispatch(model, id, now),
         None => Vec::new(),
@@ -283,6 +285,10 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         },
         Id::Clear => return filter::set(model, ""),
         Id::Filter => filter::open(model),
+        Id::CommandLine => palette::open(model, ""),
+        Id::Sort => palette::open(model, "sort "),
+        Id::Delete => palette::open(model, "delete "),
+        Id::Reverse => return palette::reverse(model, now),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
         Id::Down => scroll(model, 1, now),
         Id::Up => scroll(model, -1, now),

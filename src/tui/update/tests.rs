@@ -12,7 +12,7 @@ use crate::{
         transaction::{NewTransaction, Transaction},
     },
     tui::{
-        command::{COMMANDS, Command},
+        command::{COMMANDS, Command, Context},
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::history::HistoryEntry,
     },
@@ -91,6 +91,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Filter => {
             matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
         }
+        Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
+        Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
+        Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
+        Id::Reverse => model.list.filter_text == "sort:-hash",
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
         Id::Answer => {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
@@ -157,6 +161,41 @@ fn quitting_is_possible_from_anywhere() {
         let mut model = dashboard("5");
         press(&mut model, way, now());
         assert_eq!(press(&mut model, &["^C"], now()), [Effect::Quit], "after {way:?}");
+    }
+}
+
+#[test]
+fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
+    let mut model = dashboard("5");
+    let run = |model: &mut Desk, text: &str| {
+        press(model, &[":"], now());
+        type_in(model, text, now());
+        press(model, &["Enter"], now())
+    };
+    assert_eq!(run(&mut model, "poll"), [Effect::PollNow(RowId(21))]);
+    run(&mut model, "filter status:ongoing");
+    assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("status:ongoing", 20));
+    run(&mut model, "sort tick");
+    assert_eq!(model.list.filter_text, "status:ongoing sort:ticket");
+    press(&mut model, &["S"], now());
+    assert_eq!(model.list.filter_text, "status:ongoing sort:-ticket");
+    run(&mut model, "sort nonsense:");
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.notice);
+    // What isn't there keeps what was typed.
+    run(&mut model, "xyzzy");
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains("no command `xyzzy`")));
+    assert!(matches!(model.overlay, Overlay::Palette(_)));
+    press(&mut model, &["Esc"], now());
+    assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn nothing_is_removed_by_less_than_two_words() {
+    let mut model = dashboard("5");
+    for (text, effects) in [("delete", vec![]), ("delete y", vec![]), ("delete yes", vec![Effect::Delete(RowId(21))])] {
+        press(&mut model, &[":"], now());
+        type_in(&mut model, text, now());
+        assert_eq!(press(&mut model, &["Enter"], now()), effects, "{text}");
     }
 }
 

@@ -40,7 +40,9 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
         lines.extend([Line::default(), title(group.title())]);
         let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);
         lines.extend(of_group.map(|(command, keys)| {
-            let keys = width::fit(&keys.join(" "), 16, look.theme.ellipsis);
+            // What has no key is run by its name.
+            let keys = if keys.is_empty() { format!(":{}", command.name) } else { keys.join(" ") };
+            let keys = width::fit(&keys, 16, look.theme.ellipsis);
             Line::from(vec![Span::styled(format!("  {keys} "), look.theme.key()), Span::raw(command.help)])
         }));
     }

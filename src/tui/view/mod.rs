@@ -19,6 +19,7 @@ mod help;
 mod layout;
 mod legs;
 mod list;
+mod palette;
 mod status;
 
 use ratatui::{
@@ -72,6 +73,7 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             frame.render_widget(Clear, panes.body);
             answer::draw(look, (text, *scroll), panes.body, frame);
         }
+        Overlay::Palette(palette) => palette::draw(look, palette, panes.body, frame),
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);

@@ -10,15 +10,12 @@ use ratatui::{
 use super::Look;
 use crate::{
     domain::{advice, alert::Severity, glance, need, span, width},
-    tui::{
-        command::Context,
-        model::{Overlay, Screen, Tone},
-    },
+    tui::model::{Overlay, Tone},
 };
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
-    let keys = keys(look);
     let columns = usize::from(pane.width);
+    let keys = keys(look, columns);
     let notice = look.model.notice.as_ref().map(|notice| {
         let style = match notice.tone {
             Tone::Good => look.theme.good(),
@@ -141,24 +138,26 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::from(vec![label, Span::raw(width::cut(&text, room, look.theme.ellipsis))])
 }
 
-fn keys(look: &Look<'_>) -> Line<'static> {
-    let context = match (&look.model.overlay, look.model.screen) {
-        (Overlay::Filter { .. }, _) => return hints(look, [("Enter", "keep"), ("Esc", "undo")].into_iter()),
-        (Overlay::Add(_), _) => {
-            return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
+fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
+    let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(look, hints, columns);
+    match &look.model.overlay {
+        Overlay::Filter { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
+        Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
+        Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
+            hints(&mut look.model.setting.keys.hints(look.model.context()))
         }
-        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
-        (Overlay::None, Screen::List) => Context::List,
-        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
-    };
-    hints(look, look.model.setting.keys.hints(context))
+    }
 }
 
-fn hints<'a>(look: &Look<'_>, hints: impl Iterator<Item = (&'a str, &'static str)>) -> Line<'static> {
-    let mut spans = vec![Span::raw(" ")];
+/// As many as have room whole.
+fn hints_in(look: &Look<'_>, hints: &mut dyn Iterator<Item = (&str, &'static str)>, columns: usize) -> Line<'static> {
+    let mut line = Line::raw(" ");
     for (key, hint) in hints {
-        spans.push(Span::styled(key.to_owned(), look.theme.key()));
-        spans.push(Span::raw(format!(" {hint}  ")));
+        if line.width() + width::of(key) + 1 + width::of(hint) <= columns {
+            line.push_span(Span::styled(key.to_owned(), look.theme.key()));
+            line.push_span(Span::raw(format!(" {hint}  ")));
+        }
     }
-    Line::from(spans)
+    line
 }

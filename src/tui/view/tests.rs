@@ -496,3 +496,13 @@ fn the_cursor_stands_behind_what_is_typed() {
     type_in(&mut model, "ab票", now());
     drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((5, 3));
 }
+
+#[test]
+fn command_line() {
+    for (size, name) in [(SMALL, "command_line_on_a_small_screen"), ((120, 36), "command_line")] {
+        let mut model = dashboard(size);
+        press(&mut model, &[":"], now());
+        type_in(&mut model, "poll", now());
+        insta::assert_snapshot!(name, screen(&model));
+    }
+}

@@ -1,0 +1,149 @@
+//! The command line: what is typed, and the commands that it may mean.
+//!
+//! It must never offer what doesn't apply where the person is.
+
+use nucleo_matcher::{
+    Config, Matcher, Utf32Str,
+    pattern::{CaseMatching, Normalization, Pattern},
+};
+use tui_input::Input;
+
+use crate::{
+    domain::filter::SortBy,
+    tui::command::{COMMANDS, Command, Context, Id},
+};
+
+/// The command line's state.
+#[derive(Debug)]
+pub struct Palette {
+    /// What is typed: a command's name or a part of it, and behind a blank what it is to work with.
+    pub input: Input,
+    /// Where the person was, so that only what applies there is offered.
+    pub context: Context,
+    /// What it may mean, the likeliest first.
+    pub offers: Vec<Offer>,
+    /// Which of these is chosen.
+    pub chosen: usize,
+}
+
+/// A command that may be meant.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The command.
+    pub command: &'static Command,
+    /// What it is to work with; empty if nothing.
+    pub argument: String,
+}
+
+impl Palette {
+    /// One in which this is typed already.
+    pub fn new(context: Context, text: &str) -> Self {
+        let mut palette = Self { input: Input::new(text.to_owned()), context, offers: Vec::new(), chosen: 0 };
+        palette.look_again();
+        palette
+    }
+
+    /// Looks for what is meant, after something was typed.
+    pub fn look_again(&mut self) {
+        let text = self.input.value();
+        let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
+            let command = applying(self.context).find(|command| command.name == name && command.argument.is_some())?;
+            Some(with_arguments(command, argument.trim()))
+        });
+        self.offers = with_argument.unwrap_or_else(|| by_name(self.context, text.trim()));
+        self.chosen = 0;
+    }
+
+    /// Chooses another offer, so many further down.
+    pub fn move_by(&mut self, offers: isize) {
+        let last = self.offers.len().saturating_sub(1);
+        self.chosen = self.chosen.saturating_add_signed(offers).min(last);
+    }
+
+    /// Writes the chosen offer out, to go on behind it.
+    pub fn complete(&mut self) {
+        if let Some(Offer { command, argument }) = self.offers.get(self.chosen) {
+            let blank = if command.argument.is_some() && argument.is_empty() { " " } else { "" };
+            let text = format!("{} {argument}", command.name);
+            self.input = Input::new(format!("{}{blank}", text.trim_end()));
+            self.look_again();
+        }
+    }
+}
+
+fn applying(context: Context) -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(move |command| command.contexts.contains(&context) && command.id != Id::CommandLine)
+}
+
+/// Commands by their names, or by what they do; all of them if nothing is typed.
+fn by_name(context: Context, text: &str) -> Vec<Offer> {
+    let texts = applying(context).map(|command| (command, format!("{} {}", command.name, command.help)));
+    let offer = |command| Offer { command, argument: String::new() };
+    // A name is nearer than the words that explain it.
+    let bonus = |command: &Command| u32::from(command.name.starts_with(text)) * 1_000;
+    let mut scored: Vec<_> = scores(text, texts).map(|(command, score)| (command, score + bonus(command))).collect();
+    scored.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+    scored.into_iter().map(|(command, _)| offer(command)).collect()
+}
+
+/// A command with what is typed behind it, or with each value that this may mean.
+fn with_arguments(command: &'static Command, typed: &str) -> Vec<Offer> {
+    let offer = |argument: String| Offer { command, argument };
+    if command.id != Id::Sort {
+        return vec![offer(typed.to_owned())];
+    }
+    // Several keys, or one that is turned round, are typed whole.
+    let names = SortBy::ALL.iter().map(|key| (key.name().to_owned(), key.name().to_owned()));
+    let mut found: Vec<_> = scores(typed, names).map(|(name, _)| offer(name)).collect();
+    if found.is_empty() {
+        found.push(offer(typed.to_owned()));
+    }
+    found
+}
+
+/// What matches, with how well.
+fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
+    let mut buffer = Vec::new();
+    candidates.filter_map(move |(candidate, words)| {
+        let score = pattern.score(Utf32Str::new(&words, &mut buffer), &mut matcher)?;
+        Some((candidate, score))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(text: &str) -> Vec<(&'static str, String)> {
+        let palette = Palette::new(Context::List, text);
+        palette.offers.into_iter().map(|offer| (offer.command.name, offer.argument)).collect()
+    }
+
+    #[test]
+    fn a_command_is_found_by_its_name_a_part_of_it_and_what_it_does() {
+        assert_eq!(offered("poll_now")[0].0, "poll_now");
+        assert_eq!(offered("pn")[0].0, "poll_now");
+        assert!(offered("clipboard").iter().any(|(name, _)| *name == "answer"));
+        assert!(offered("").len() > 10);
+        assert_eq!(offered("no such thing at all"), []);
+        // What doesn't apply in the list isn't offered there.
+        assert!(offered("back").iter().all(|(name, _)| *name != "back"));
+    }
+
+    #[test]
+    fn what_a_command_works_with_is_offered_or_taken_as_it_is() {
+        assert_eq!(offered("sort age")[0], ("sort", "age".into()));
+        assert_eq!(offered("sort tick")[0], ("sort", "ticket".into()));
+        assert_eq!(offered("sort ").len(), SortBy::ALL.len());
+        assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
+        assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);
+        let mut palette = Palette::new(Context::List, "so");
+        palette.complete();
+        assert_eq!(palette.input.value(), "sort ");
+        palette.move_by(2);
+        palette.complete();
+        assert_eq!(palette.input.value(), "sort age");
+    }
+}

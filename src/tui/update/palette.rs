@@ -1,0 +1,108 @@
+//! The command line: typing looks for commands, Enter runs the chosen one with what stands behind it.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::{Effect, dispatch, filter};
+use crate::{
+    clock::Now,
+    domain::{filter::Filter, text},
+    tui::{
+        command::Id,
+        model::{
+            Model, Overlay, Tone,
+            palette::{Offer, Palette},
+        },
+    },
+};
+
+/// Opens it where the person is, with this typed already.
+pub(super) fn open(model: &mut Model, text: &str) {
+    let context = model.context();
+    model.overlay = Overlay::Palette(Palette::new(context, text));
+}
+
+pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Overlay::Palette(palette) = &mut model.overlay else { return Vec::new() };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Esc => model.overlay = Overlay::None,
+        KeyCode::Enter => return run(model, now),
+        KeyCode::Tab => palette.complete(),
+        KeyCode::Down => palette.move_by(1),
+        KeyCode::Up => palette.move_by(-1),
+        KeyCode::Char('n') if control => palette.move_by(1),
+        KeyCode::Char('p') if control => palette.move_by(-1),
+        // As in every shell: what is gone leaves.
+        KeyCode::Backspace if palette.input.value().is_empty() => model.overlay = Overlay::None,
+        _ => {
+            if palette.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                palette.look_again();
+            }
+        }
+    }
+    Vec::new()
+}
+
+pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
+    if let Overlay::Palette(palette) = &mut model.overlay {
+        palette.input = Input::new(format!("{}{}", palette.input.value(), text::clean(pasted)));
+        palette.look_again();
+    }
+    Vec::new()
+}
+
+fn run(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Overlay::Palette(palette) = &model.overlay else { return Vec::new() };
+    let Some(Offer { command, argument }) = palette.offers.get(palette.chosen).cloned() else {
+        let typed = text::clean(palette.input.value());
+        model.tell(Tone::Bad, format!("There is no command `{typed}` here; Esc leaves."), now.mono);
+        return Vec::new();
+    };
+    model.overlay = Overlay::None;
+    match command.id {
+        Id::Filter if !argument.is_empty() => set_filter(model, &argument, now),
+        Id::Sort if !argument.is_empty() => sort(model, &argument, now),
+        Id::Delete => delete(model, &argument, now),
+        id => dispatch(model, id, now),
+    }
+}
+
+fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+    match Filter::parse(text) {
+        Ok(_) => filter::set(model, text),
+        Err(error) => {
+            model.tell(Tone::Bad, error.message, now.mono);
+            Vec::new()
+        }
+    }
+}
+
+/// Puts the list in another order, and leaves the rest of the filter as it is.
+pub(super) fn sort(model: &mut Model, keys: &str, now: Now) -> Vec<Effect> {
+    let is_sort = |term: &&str| term.starts_with("sort:");
+    let rest: Vec<&str> = model.list.filter_text.split(' ').filter(|term| !is_sort(term) && !term.is_empty()).collect();
+    let text = format!("{} sort:{keys}", rest.join(" "));
+    set_filter(model, text.trim_start(), now)
+}
+
+/// Turns the order round.
+pub(super) fn reverse(model: &mut Model, now: Now) -> Vec<Effect> {
+    let sorted = model.list.filter_text.split(' ').find_map(|term| term.strip_prefix("sort:")).unwrap_or("sev,due");
+    let turned = |key: &str| key.strip_prefix('-').map_or_else(|| format!("-{key}"), str::to_owned);
+    let keys: Vec<_> = sorted.split(',').map(turned).collect();
+    sort(model, &keys.join(","), now)
+}
+
+/// Removes the selected transaction for good, if that was said.
+fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
+    let Some(tx) = model.selected() else { return Vec::new() };
+    let (row, hash) = (tx.id, tx.told.transaction_id.short("..."));
+    if said == "yes" {
+        return vec![Effect::Delete(row)];
+    }
+    let ask =
+        format!("This removes {hash} with its history for good; to do so type :delete yes (x only stops polling it).");
+    model.tell(Tone::Bad, ask, now.mono);
+    Vec::new()
+}
