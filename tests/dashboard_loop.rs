@@ -219,7 +219,8 @@ impl Stage {
             templates: Templates::default(),
             keys: Keys::default(),
         };
-        let parts = Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()) };
+        let parts =
+            Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()), memory: None };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();

@@ -69,7 +69,18 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let place = Place::of(settings, Scope::Everything);
         let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
         let poller = polling.map(start).transpose()?;
-        show(Parts { store, clock, setting, theme, clipboard: terminal::copy }, poller).await
+        show(
+            Parts {
+                store,
+                clock,
+                setting,
+                theme,
+                clipboard: terminal::copy,
+                memory: Some(settings.state_dir.join("view.json")),
+            },
+            poller,
+        )
+        .await
     })
 }
 

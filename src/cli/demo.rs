@@ -88,7 +88,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let theme = Theme::new(color, flags.ascii);
-        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy };
+        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy, memory: None };
         tokio::select! {
             exit = dashboard::show(parts, Some(poller)) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

@@ -12,6 +12,7 @@ pub mod keymap;
 pub mod keys;
 mod look;
 pub mod model;
+mod remember;
 pub mod run;
 pub mod terminal;
 pub mod theme;

@@ -4,7 +4,7 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
-use std::{io, pin::pin, time::Duration};
+use std::{io, path::PathBuf, pin::pin, time::Duration};
 
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
@@ -18,7 +18,8 @@ use super::{
     commands,
     effect::Effect,
     look,
-    model::{Model, Setting, Tone, list::PageRequest},
+    model::{Model, Overlay, Setting, Tone, list::PageRequest},
+    remember::Remembered,
     theme::Theme,
     update::{Heard, Msg, update},
     view::view,
@@ -54,6 +55,8 @@ pub struct Parts {
     pub theme: Theme,
     /// Puts a text where the person can paste it from.
     pub clipboard: Clipboard,
+    /// Where it is kept from one start to the next how the person left it.
+    pub memory: Option<PathBuf>,
 }
 
 /// Puts a text where the person can paste it from.
@@ -114,6 +117,7 @@ fn told(outcome: Result<String, StoreError>) -> Msg {
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
+        self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read; nobody else does any more.
         [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
     }
@@ -147,6 +151,8 @@ struct Dashboard {
     /// Until when the list isn't read again for the same view.
     page_rest: (u64, Mono),
     counting: Counting,
+    /// How the person left it the last time.
+    remembered: Option<Remembered>,
     dirty: bool,
     redraw: bool,
     quit: bool,
@@ -166,7 +172,7 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, clipboard } = parts;
+        let Parts { store, clock, setting, theme, clipboard, memory } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
@@ -185,6 +191,7 @@ impl Dashboard {
             next_page: None,
             page_rest: (0, Mono::default()),
             counting: Counting::default(),
+            remembered: memory.map(Remembered::read),
             dirty: true,
             redraw: false,
             quit: false,
@@ -192,6 +199,9 @@ impl Dashboard {
             next_tick: clock.now().mono + SECOND,
             clock,
         };
+        if let Some(remembered) = &dashboard.remembered {
+            dashboard.model.remember(remembered.memory().clone());
+        }
         if let Some(notice) = dashboard.store.notice() {
             dashboard.model.tell(Tone::Bad, notice, dashboard.clock.now().mono);
         }
@@ -223,10 +233,24 @@ impl Dashboard {
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
             self.take(Msg::Tick);
+            if let Some(remembered) = self.news_to_remember() {
+                self.tasks.spawn_blocking(move || {
+                    remembered.write();
+                    Msg::Tick
+                });
+            }
             if std::mem::take(&mut self.read_again) && !self.reading {
                 self.read_news();
             }
         }
+    }
+
+    /// What is to be remembered, if that is another than before.
+    fn news_to_remember(&mut self) -> Option<Remembered> {
+        let memory = self.model.to_remember();
+        let is_typing = matches!(self.model.overlay, Overlay::Filter { .. });
+        let remembered = self.remembered.as_mut().filter(|_| !is_typing)?;
+        remembered.note(memory).then(|| remembered.clone())
     }
 
     fn on_event(&mut self, event: Option<io::Result<Event>>) -> Result<(), RunError> {

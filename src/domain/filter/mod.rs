@@ -3,6 +3,7 @@
 //! A pure predicate over a transaction and its open alerts, and an order. It must never fail on a transaction, and never
 //! drop a term that it doesn't understand: that is an error with its place.
 
+mod complete;
 mod parse;
 mod sort;
 pub mod term;
@@ -15,6 +16,7 @@ use chrono::{DateTime, Utc};
 
 use super::{alert::Alert, transaction::Transaction};
 
+pub use complete::{Completion, complete};
 pub use sort::{SortBy, SortKey, compare, rank_of};
 
 /// What a filter looks at.

@@ -30,6 +30,17 @@ const STATES: [(&str, State); 8] = [
     ("untracked", State::Untracked),
 ];
 
+/// What a term can begin with, with what follows it.
+pub(super) fn keys() -> impl Iterator<Item = &'static str> {
+    ["is:", "status:", "chain:", "from:", "to:", "age>", "due<", "checked>", "label:", "ticket:", "profile:", "sort:"]
+        .into_iter()
+}
+
+/// What `is:` can be asked.
+pub(super) fn states() -> impl Iterator<Item = &'static str> {
+    STATES.iter().map(|(name, _)| *name)
+}
+
 type Parsed<T> = Result<T, FilterError>;
 
 /// The terms of a filter and the sort keys that it names.
@@ -254,24 +265,10 @@ fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
 /// The error for a word that isn't one of those expected.
 fn unknown<T>(word: Piece, expected: &[&str]) -> Parsed<T> {
     let lower = word.text.to_lowercase();
-    let nearest = expected.iter().min_by_key(|right| distance(&lower, right));
-    let nearest = nearest.filter(|right| distance(&lower, right) <= 1 + right.len() / 3);
+    let by_distance = expected.iter().map(|right| (strsim::levenshtein(&lower, right), right));
+    // What is that long is no slip of the finger.
+    let nearest = by_distance.filter(|_| lower.len() < 64).min_by_key(|(far, _)| *far);
+    let nearest = nearest.filter(|(far, right)| *far <= 1 + right.len() / 3).map(|(_, right)| right);
     let hint = nearest.map_or_else(String::new, |right| format!("; did you mean `{right}`?"));
     word.fail(format!("`{}` is unknown; expected one of {}{hint}", clean(word.text), expected.join(", ")))
-}
-
-/// How many letters must be changed, added or removed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    let Some(longest) = (a.len() < 64).then_some(b.chars().count()) else { return usize::MAX };
-    let mut row: Vec<usize> = (0..=longest).collect();
-    for (index, letter) in a.chars().enumerate() {
-        let mut next = vec![index + 1];
-        for (other, pair) in b.chars().zip(row.windows(2)) {
-            if let ([diagonal, above], Some(left)) = (pair, next.last().copied()) {
-                next.push((diagonal + usize::from(letter != other)).min(above + 1).min(left + 1));
-            }
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
 }

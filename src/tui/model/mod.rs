@@ -7,6 +7,7 @@
 pub mod add;
 pub mod history;
 pub mod list;
+pub mod memory;
 pub mod palette;
 
 use std::{collections::HashMap, time::Duration};
@@ -17,7 +18,8 @@ use tui_input::Input;
 use self::{
     add::AddForm,
     history::History,
-    list::{List, PageRequest, Part},
+    list::{List, PageRequest, Part, Tab},
+    memory::Memory,
     palette::Palette,
 };
 use crate::{
@@ -70,6 +72,8 @@ pub enum Overlay {
         before: String,
         /// What was selected before: selected again whenever it is shown.
         selected: Option<RowId>,
+        /// Which of the filters that were used stands there, if one was fetched back.
+        used: Option<usize>,
     },
     /// Adding or finding.
     Add(AddForm),
@@ -167,6 +171,8 @@ pub struct Model {
     pub overlay: Overlay,
     /// The history of the selected transaction, once it was loaded.
     pub history: Option<(RowId, History)>,
+    /// What is remembered for the next start, but for the filter that is shown.
+    pub memory: Memory,
     /// What was last said to be open, and when.
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
@@ -199,6 +205,7 @@ impl Model {
             screen: Screen::List,
             overlay: Overlay::None,
             history: None,
+            memory: Memory::default(),
             looked_at: None,
             poller: None,
             trouble: None,
@@ -208,6 +215,30 @@ impl Model {
             unread: false,
             uncounted: false,
         }
+    }
+
+    /// Goes on where a person left off.
+    pub fn remember(&mut self, memory: Memory) {
+        let tab = memory.tab();
+        self.memory = memory;
+        self.list.set_tab(tab);
+        self.list.set_filter(self.memory.filter_of(tab), "");
+    }
+
+    /// Shows another saved view, with the filter that it was left with.
+    pub fn show(&mut self, tab: Tab) {
+        if tab != self.list.tab {
+            self.memory = self.to_remember();
+            self.list.set_tab(tab);
+            self.list.set_filter(self.memory.filter_of(tab), "");
+        }
+    }
+
+    /// What is to be remembered now.
+    pub fn to_remember(&self) -> Memory {
+        let mut memory = self.memory.clone();
+        memory.leave(self.list.tab, &self.list.filter_text);
+        memory
     }
 
     /// Takes in a part of the list that was read.

@@ -81,7 +81,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
     if hidden {
-        model.list.set_tab(Tab::All);
+        model.show(Tab::All);
         model.list.set_filter("", "");
     }
     model.list.want(row);

@@ -5,13 +5,14 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::Effect;
 use crate::{
-    domain::text,
+    domain::{filter::complete, text},
     tui::model::{Model, Overlay},
 };
 
 pub(super) fn open(model: &mut Model) {
     let before = model.list.filter_text.clone();
-    model.overlay = Overlay::Filter { input: Input::new(before.clone()), before, selected: model.list.selected };
+    model.overlay =
+        Overlay::Filter { input: Input::new(before.clone()), before, selected: model.list.selected, used: None };
 }
 
 pub(super) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -38,8 +39,19 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         // A filter that can't be read stays open, with what is wrong beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
             (model.overlay, model.list.wanted) = (Overlay::None, None);
+            model.memory.use_filter(&model.list.filter_text);
         }
         KeyCode::Enter => {}
+        KeyCode::Tab => {
+            let found = complete(input.value());
+            let (kept, typed) = input.value().split_at_checked(found.start).unwrap_or_default();
+            if found.common().len() > typed.len() {
+                let text = format!("{kept}{}", found.common());
+                return write(model, text);
+            }
+        }
+        KeyCode::Up => return fetch(model, 1),
+        KeyCode::Down => return fetch(model, -1),
         _ => {
             if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
                 let text = input.value().to_owned();
@@ -55,6 +67,22 @@ pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
     // The blank that sets it apart from what stands there already would be trimmed.
     let gap = if pasted.starts_with(char::is_whitespace) && !input.value().is_empty() { " " } else { "" };
     let text = format!("{}{gap}{}", input.value(), text::clean(pasted));
-    *input = Input::new(text.clone());
+    write(model, text)
+}
+
+/// Puts a text into the line.
+fn write(model: &mut Model, text: String) -> Vec<Effect> {
+    if let Overlay::Filter { input, .. } = &mut model.overlay {
+        *input = Input::new(text.clone());
+    }
     set(model, &text)
+}
+
+/// Fetches back a filter that was used, so many further back; in front of all of them stands what held before.
+fn fetch(model: &mut Model, further: isize) -> Vec<Effect> {
+    let Overlay::Filter { used, before, .. } = &mut model.overlay else { return Vec::new() };
+    let place = used.map_or(0, |place| place + 1).saturating_add_signed(further).min(model.memory.used.len());
+    *used = place.checked_sub(1);
+    let text = used.and_then(|place| model.memory.used.get(place)).unwrap_or(before).clone();
+    write(model, text)
 }

@@ -309,7 +309,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
 
 /// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
 fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
-    model.list.set_tab(tab);
+    model.show(tab);
     vec![Effect::Count]
 }
 

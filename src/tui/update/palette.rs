@@ -70,7 +70,10 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
 
 fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
     match Filter::parse(text) {
-        Ok(_) => filter::set(model, text),
+        Ok(_) => {
+            model.memory.use_filter(text);
+            filter::set(model, text)
+        }
         Err(error) => {
             model.tell(Tone::Bad, error.message, now.mono);
             Vec::new()

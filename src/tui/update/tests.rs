@@ -190,6 +190,46 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
 }
 
 #[test]
+fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Esc", "/"], now());
+    type_in(&mut model, "st", now());
+    press(&mut model, &["Tab"], now());
+    type_in(&mut model, "ong", now());
+    press(&mut model, &["Tab", "Enter"], now());
+    assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("status:ongoing", 20));
+    press(&mut model, &["Esc", "/"], now());
+    type_in(&mut model, "is:", now());
+    press(&mut model, &["Tab"], now());
+    assert_eq!(model.list.filter_text, "is:");
+    press(&mut model, &["Up"], now());
+    assert_eq!(model.list.filter_text, "status:ongoing");
+    press(&mut model, &["Up", "Up", "Up"], now());
+    assert_eq!(model.list.filter_text, "sort:hash");
+    press(&mut model, &["Down", "Down", "Down"], now());
+    assert_eq!(model.list.filter_text, "");
+    press(&mut model, &["Up", "Esc"], now());
+    assert_eq!(model.list.filter_text, "");
+}
+
+#[test]
+fn each_saved_view_has_its_filter_and_all_of_it_is_remembered() {
+    let mut model = dashboard("5");
+    press(&mut model, &["2"], now());
+    assert_eq!(model.list.filter_text, "");
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "ticket:none", now());
+    press(&mut model, &["Enter", "5"], now());
+    assert_eq!(model.list.filter_text, "sort:hash");
+    let memory = model.to_remember();
+    assert_eq!((memory.view, memory.filters[1].as_str(), memory.filters[4].as_str()), (5, "ticket:none", "sort:hash"));
+    let mut later = blank((80, 24));
+    later.remember(memory);
+    press(&mut later, &["2"], now());
+    assert_eq!((later.list.tab, later.list.filter_text.as_str()), (Tab::Active, "ticket:none"));
+}
+
+#[test]
 fn nothing_is_removed_by_less_than_two_words() {
     let mut model = dashboard("5");
     for (text, effects) in [("delete", vec![]), ("delete y", vec![]), ("delete yes", vec![Effect::Delete(RowId(21))])] {

@@ -9,7 +9,7 @@ use ratatui::{
 
 use super::Look;
 use crate::{
-    domain::{advice, alert::Severity, glance, need, span, width},
+    domain::{advice, alert::Severity, filter, glance, need, span, width},
     tui::model::{Overlay, Tone},
 };
 
@@ -141,7 +141,10 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
 fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
     let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(look, hints, columns);
     match &look.model.overlay {
-        Overlay::Filter { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
+        Overlay::Filter { input, .. } => match filter::complete(input.value()).words.as_slice() {
+            [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
+            words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
+        },
         Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
