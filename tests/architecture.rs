@@ -19,7 +19,7 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "budget" | "store" => &["clock", "private", "domain"],
         "schedule" | "alerts" | "api" | "sim" | "intake" | "config" => BASE,
         "poller" => &["clock", "domain", "schedule", "budget", "alerts", "api", "store"],
-        "tui" => &["clock", "domain", "alerts", "store", "intake", "poller"],
+        "tui" => &["clock", "private", "domain", "alerts", "store", "intake", "poller"],
         "cli" => &[
             "clock", "private", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
             "tui",
