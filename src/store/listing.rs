@@ -128,6 +128,32 @@ impl<'a> Listing<'a> {
         self.rows(None, Way::Forwards, usize::MAX)
     }
 
+    /// The same of a list that isn't longer than `most`; `None` of one that is.
+    pub fn at_most(&self, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let rows = self.rows(None, Way::Forwards, most.saturating_add(1))?;
+        Ok((rows.len() <= most).then_some(rows))
+    }
+
+    /// The rows from one to another, both with them, whichever comes first; `None` if more than `most` lie between.
+    pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        // One snapshot, or a row that moves meanwhile would hide the other end.
+        let snapshot = self.db.unchecked_transaction()?;
+        let found = match self.from_to(one, other, most)? {
+            None => self.from_to(other, one, most)?,
+            found => found,
+        };
+        snapshot.finish()?;
+        Ok(found)
+    }
+
+    fn from_to(&self, first: RowId, last: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let Some(standing) = self.standing(first)? else { return Ok(None) };
+        let behind = self.rows(Some(&standing), Way::Forwards, most)?;
+        let rows = [vec![first], behind].concat();
+        let end = rows.iter().position(|row| *row == last).filter(|end| *end < most);
+        Ok(end.and_then(|end| rows.get(..=end)).map(<[RowId]>::to_vec))
+    }
+
     /// Of all rows how far each is, in no order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
         let mut found = Vec::new();

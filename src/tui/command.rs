@@ -80,10 +80,13 @@ commands! {
     Help       View [List Detail]      "help"        "help"     ["?"]             "show the keys";
     Open       Move [List]             "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
     Back       Move [Detail Page]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
-    Clear      View [List]             "clear"       ""         ["Esc"]           "clear the filter";
+    Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue";
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
     Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
+    Mark       Act  [List]             "mark"        ""         ["Space"]         "mark this one, or unmark it, and go on: ACT works on what is marked";
+    MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
+    MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
     PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
     Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling this transaction; it is kept";
     Undo       Act  [List Detail]      "undo"        ""         ["u"]             "take back what was done last";

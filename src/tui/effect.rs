@@ -6,6 +6,15 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
+/// What a person wants marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markable {
+    /// All that is shown.
+    Shown,
+    /// From one row to another, whichever comes first.
+    Between(RowId, RowId),
+}
+
 /// One thing to be done; the loop does it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -40,6 +49,8 @@ pub enum Effect {
         /// Which way.
         forwards: bool,
     },
+    /// Find what a person wants marked, in the list as it is shown.
+    FindMarks(Markable),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

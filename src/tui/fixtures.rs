@@ -10,11 +10,12 @@ use std::{
 use chrono::{DateTime, Offset, Utc};
 
 use super::{
-    effect::Effect,
+    effect::{Effect, Markable},
     keymap,
     model::{
         Listing, Model, Overview, Setting,
         list::{PageRequest, Tab},
+        marks::{self, Marks},
     },
     update::{Heard, Msg, update},
 };
@@ -124,6 +125,7 @@ impl Desk {
                 };
                 Msg::FoundAlert(found.copied())
             }
+            Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let row = |hash: &TxHash| {
                     let same = |tx: &&Transaction| tx.told.transaction_id.key() == hash.key();
@@ -141,6 +143,15 @@ impl Desk {
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
         passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
+    }
+
+    fn markable(&self, wanted: Markable, now: Now) -> Option<Vec<RowId>> {
+        let rows = self.rows(&self.model.list.listed(), now);
+        let rows = match wanted {
+            Markable::Shown => rows,
+            Markable::Between(one, other) => marks::between(&rows, one, other)?.to_vec(),
+        };
+        (rows.len() <= Marks::MOST).then_some(rows)
     }
 
     fn page(&self, request: &PageRequest, now: Now) -> Page {

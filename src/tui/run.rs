@@ -299,6 +299,12 @@ impl Dashboard {
                     look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
             }
+            Effect::FindMarks(wanted) => {
+                let filter = self.model.list.listed();
+                self.read(&self.details.clone(), move |reader| {
+                    look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+                });
+            }
             Effect::FindKnown(hashes) => {
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }

@@ -7,6 +7,7 @@
 pub mod add;
 pub mod history;
 pub mod list;
+pub mod marks;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,6 +18,7 @@ use self::{
     add::AddForm,
     history::History,
     list::{List, PageRequest, Part},
+    marks::Marks,
 };
 use crate::{
     clock::Mono,
@@ -154,6 +156,8 @@ pub struct Model {
     pub oldest_answer: Option<DateTime<Utc>>,
     /// What is shown, in which order, and what is selected.
     pub list: List,
+    /// What is marked, so that actions work on it.
+    pub marks: Marks,
     /// What fills the screen.
     pub screen: Screen,
     /// What lies over it.
@@ -189,6 +193,7 @@ impl Model {
             overview: Overview::default(),
             oldest_answer: None,
             list: List::default(),
+            marks: Marks::default(),
             screen: Screen::List,
             overlay: Overlay::None,
             history: None,
@@ -242,6 +247,12 @@ impl Model {
     /// The selected transaction.
     pub fn selected(&self) -> Option<&Transaction> {
         self.transactions.get(&self.list.selected?)
+    }
+
+    /// The rows of a range that was begun, as far as what is selected; none if it reaches beyond what was read.
+    pub fn range(&self) -> &[RowId] {
+        let ends = self.marks.range.zip(self.list.selected);
+        ends.and_then(|(begin, here)| marks::between(&self.list.part.rows, begin, here)).unwrap_or_default()
     }
 
     /// What stands for a transaction.

@@ -4,6 +4,7 @@
 
 mod add;
 mod filter;
+mod marks;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -12,7 +13,7 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
     command::{self, Context, Id},
-    effect::Effect,
+    effect::{Effect, Markable},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
@@ -57,6 +58,8 @@ pub enum Msg {
     History(RowId, Box<(Option<Listed>, History)>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
+    /// What is to be marked; nothing if that was more than can be.
+    FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
     Known(HashMap<String, RowId>),
     /// An import ended.
@@ -113,6 +116,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::FoundAlert(found) => {
             found.into_iter().for_each(|row| model.list.want(row));
+            Vec::new()
+        }
+        Msg::FoundMarks(found) => {
+            marks::on_found(model, found, now.mono);
             Vec::new()
         }
         Msg::Known(known) => add::on_known(model, &known),
@@ -184,6 +191,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     leave_deleted(model, &news, now);
+    forget_deleted(model, &news);
     model.look_again();
     let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
     reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
@@ -196,6 +204,15 @@ fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     if removed && matches!(model.screen, Screen::Detail { .. }) {
         model.screen = Screen::List;
         model.tell(Tone::Bad, "It was removed.", now.mono);
+    }
+}
+
+/// What was removed is marked no more.
+fn forget_deleted(model: &mut Model, news: &News) {
+    for change in &news.changes {
+        if let What::Deleted { row } = change.what {
+            model.marks.forget(RowId(row));
+        }
     }
 }
 
@@ -281,7 +298,11 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
                 model.look_again();
             }
         },
+        Id::Clear if !model.marks.is_empty() => model.marks.clear(),
         Id::Clear => return filter::set(model, ""),
+        Id::Mark => marks::toggle(model),
+        Id::MarkRange => return marks::range(model, now.mono),
+        Id::MarkAll => return vec![Effect::FindMarks(Markable::Shown)],
         Id::Filter => filter::open(model),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
         Id::Down => scroll(model, 1, now),

@@ -91,6 +91,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Filter => {
             matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
         }
+        Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
+        Id::MarkRange => model.marks.range == Some(RowId(21)),
+        Id::MarkAll => model.marks.count() == 40,
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
         Id::Answer => {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
@@ -228,6 +231,8 @@ fn a_paste_into_the_filter_is_one_clean_line() {
 fn row(number: i64) -> String {
     format!("0x{number:064x},42161,8453,quote-{number}")
 }
+
+mod marks;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
     match effects {

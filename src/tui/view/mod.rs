@@ -19,6 +19,7 @@ mod help;
 mod layout;
 mod legs;
 mod list;
+mod marks;
 mod status;
 
 use ratatui::{
@@ -52,6 +53,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     if let Some(pane) = panes.preview {
         frame.render_widget(Paragraph::new(detail::preview(&look, pane)), pane);
+        marks::over_line(&look, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
         detail::draw(&look, &panes, pane, frame);

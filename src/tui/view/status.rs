@@ -7,7 +7,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::Look;
+use super::{Look, marks};
 use crate::{
     domain::{advice, alert::Severity, glance, need, span, width},
     tui::{
@@ -35,7 +35,8 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     let [critical, warning, info] = look.model.overview.alerts;
-    let text = format!(" !!{critical} !{warning} i{info}  ? help / filter n add q quit");
+    let marked = marks::words(look).map_or_else(String::new, |words| format!("  {words}"));
+    let text = format!(" !!{critical} !{warning} i{info}{marked}  ? help / filter n add q quit");
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
