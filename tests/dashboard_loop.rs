@@ -33,6 +33,7 @@ use hoptop::{
     },
     store::{HistoryLine, Lookup, Store},
     tui::{
+        export::ExportOrder,
         keymap,
         model::Setting,
         run::{Parts, RunError, run},
@@ -217,7 +218,9 @@ impl Stage {
             any_chain: false,
             templates: Templates::default(),
         };
-        let parts = Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()) };
+        let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
+        let theme = Theme::new(true, false);
+        let parts = Parts { store, clock, setting, theme, clipboard: |_| Ok(()), export };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();

@@ -9,6 +9,7 @@ use super::{
     args::Cli,
     complain,
     exit::Exit,
+    export::to_new_file,
     housekeeping::Housekeeping,
     list::{self, ListArgs},
     log,
@@ -67,7 +68,8 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let place = Place::of(settings, Scope::Everything);
         let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
         let poller = polling.map(start).transpose()?;
-        show(Parts { store, clock, setting, theme, clipboard: terminal::copy }, poller).await
+        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy, export: to_new_file };
+        show(parts, poller).await
     })
 }
 

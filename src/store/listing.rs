@@ -138,15 +138,15 @@ impl<'a> Listing<'a> {
     pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // One snapshot, or a row that moves meanwhile would hide the other end.
         let snapshot = self.db.unchecked_transaction()?;
-        let found = match self.from_to(one, other, most)? {
-            None => self.from_to(other, one, most)?,
+        let found = match self.downwards(one, other, most)? {
+            None => self.downwards(other, one, most)?,
             found => found,
         };
         snapshot.finish()?;
         Ok(found)
     }
 
-    fn from_to(&self, first: RowId, last: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+    fn downwards(&self, first: RowId, last: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         let Some(standing) = self.standing(first)? else { return Ok(None) };
         let behind = self.rows(Some(&standing), Way::Forwards, most)?;
         let rows = [vec![first], behind].concat();

@@ -8,6 +8,8 @@ pub mod add;
 pub mod history;
 pub mod list;
 pub mod marks;
+pub mod menu;
+pub mod prompt;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -19,6 +21,8 @@ use self::{
     history::History,
     list::{List, PageRequest, Part},
     marks::Marks,
+    menu::Menu,
+    prompt::Prompt,
 };
 use crate::{
     clock::Mono,
@@ -72,6 +76,10 @@ pub enum Overlay {
     },
     /// Adding or finding.
     Add(AddForm),
+    /// One line, for an action that takes words.
+    Prompt(Prompt),
+    /// A few entries to choose from.
+    Menu(Menu),
 }
 
 /// How a notice is meant.

@@ -2,9 +2,13 @@
 //!
 //! Commands are dispatched here and nowhere else; text fields take the keys while they are open.
 
+mod act;
 mod add;
 mod filter;
 mod marks;
+mod menu;
+mod poll;
+mod prompt;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -20,6 +24,7 @@ use super::{
         add::AddForm,
         history::History,
         list::{PageRequest, Tab},
+        prompt::Purpose,
     },
     view,
 };
@@ -101,15 +106,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::News(heard) => on_news(model, *heard, now),
         Msg::Page(read) => on_page(model, *read, now),
-        Msg::Counted(counted) => {
-            // Of another view it may have been called off.
-            let (view, counted) = *counted;
-            let uncounted = counted.map(|overview| model.take_overview(overview)).err();
-            let uncounted = uncounted.filter(|_| view == model.list.view());
-            model.uncounted |= uncounted.is_some();
-            uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
-            Vec::new()
-        }
+        Msg::Counted(counted) => on_counted(model, *counted, now),
         Msg::History(row, read) => {
             on_history(model, row, *read);
             Vec::new()
@@ -129,9 +126,11 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Done(text) => {
+            prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
+        Msg::Fault(text) if prompt::on_fault(model, &text) => Vec::new(),
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
@@ -230,6 +229,15 @@ fn on_page(model: &mut Model, (request, page): (PageRequest, Result<Page, String
     uncounted.then_some(Effect::Count).into_iter().collect()
 }
 
+/// What is tracked was counted for a view, or why it wasn't: of another view it may have been called off.
+fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
+    let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+    let uncounted = uncounted.filter(|_| view == model.list.view());
+    model.uncounted |= uncounted.is_some();
+    uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
+    Vec::new()
+}
+
 fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
     // What is shown meanwhile has its own.
     if model.list.selected != Some(row) {
@@ -246,7 +254,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
+        Overlay::Prompt(_) => {
+            prompt::on_paste(model, text);
+            Vec::new()
+        }
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -264,6 +276,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let context = match (&model.overlay, model.screen) {
         (Overlay::Filter { .. }, _) => return filter::on_key(model, key),
         (Overlay::Add(_), _) => return add::on_key(model, key),
+        (Overlay::Prompt(_), _) => return prompt::on_key(model, key),
+        (Overlay::Menu(_), _) => return menu::on_key(model, key, now),
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
@@ -279,9 +293,15 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     match id {
         Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
         Id::Redraw => return vec![Effect::Redraw],
-        Id::PollNow => return poll_now(model, now),
+        Id::PollNow => return poll::selected(model, now),
+        Id::PollMarked => return poll::marked(model, now),
+        Id::Acknowledge => act::acknowledge(model, now.mono),
+        Id::Note => act::ask(model, Purpose::Note, now.mono),
+        Id::Ticket => act::ticket(model, now.mono),
+        Id::Labels => act::ask(model, Purpose::Labels, now.mono),
+        Id::Export => act::export(model, now),
         Id::Answer => return answer(model, now),
-        Id::Untrack => return of_selected(model, Effect::Untrack),
+        Id::Untrack => return act::untrack(model, now.mono),
         Id::Undo => return vec![Effect::TakeBack],
         Id::Redo => return vec![Effect::DoAgain],
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
@@ -355,24 +375,6 @@ fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     model.list.chosen = true;
     model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
     vec![Effect::Copy(text)]
-}
-
-/// Does something to the selected transaction, which is chosen by that.
-fn of_selected(model: &mut Model, effect: fn(RowId) -> Effect) -> Vec<Effect> {
-    model.list.chosen |= model.list.selected.is_some();
-    model.list.selected.map(effect).into_iter().collect()
-}
-
-fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(row) = model.list.selected else { return Vec::new() };
-    model.list.chosen = true;
-    let nobody = model.live_poller(now.wall).is_none_or(|report| report.health == "waiting");
-    let told = match nobody {
-        true => "Nobody polls just now; it is asked about as soon as a poller runs.",
-        false => "Asked to be polled next (one request; 5 s after its last at the earliest).",
-    };
-    model.tell(if nobody { Tone::Bad } else { Tone::Good }, told, now.mono);
-    vec![Effect::PollNow(row)]
 }
 
 #[cfg(test)]

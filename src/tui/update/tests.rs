@@ -11,8 +11,10 @@ use crate::{
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
+    store::Edit,
     tui::{
         command::{COMMANDS, Command},
+        effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::history::HistoryEntry,
     },
@@ -75,6 +77,10 @@ fn place(model: &Model) -> usize {
     }
 }
 
+fn asks(model: &Model, purpose: &Purpose) -> bool {
+    matches!(&model.overlay, Overlay::Prompt(prompt) if prompt.purpose == *purpose)
+}
+
 /// Whether the key did what the help says of its command, from the place `before`.
 fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
@@ -99,8 +105,16 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
-        Id::PollNow => effects == [Effect::PollNow(RowId(21))],
-        Id::Untrack => effects == [Effect::Untrack(RowId(21))],
+        Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
+        Id::PollMarked => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing is marked")),
+        Id::Acknowledge => {
+            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to acknowledge"))
+        }
+        Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
+        Id::Ticket => asks(model, &Purpose::Ticket(vec![RowId(21)])),
+        Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
+        Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
+        Id::Untrack => effects == [Effect::Work(Work::Edit(Edit::Untrack(vec![RowId(21)])))],
         Id::Undo => effects == [Effect::TakeBack],
         Id::Redo => effects == [Effect::DoAgain],
         Id::Down => after == before + 1,
@@ -232,6 +246,7 @@ fn row(number: i64) -> String {
     format!("0x{number:064x},42161,8453,quote-{number}")
 }
 
+mod act;
 mod marks;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
@@ -399,7 +414,7 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
         hear(&mut model, changed(Vec::new()), report, now());
-        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(RowId(21))]);
+        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
         assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);

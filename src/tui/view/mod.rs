@@ -20,6 +20,8 @@ mod layout;
 mod legs;
 mod list;
 mod marks;
+mod menu;
+mod prompt;
 mod status;
 
 use ratatui::{
@@ -78,6 +80,8 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);
         }
+        Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
+        Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),
     }
 }
 

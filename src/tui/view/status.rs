@@ -148,6 +148,12 @@ fn keys(look: &Look<'_>) -> Line<'static> {
         (Overlay::Add(_), _) => {
             return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
         }
+        (Overlay::Prompt(prompt), _) => {
+            return hints(look, [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter());
+        }
+        (Overlay::Menu(_), _) => {
+            return hints(look, [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter());
+        }
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
