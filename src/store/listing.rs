@@ -134,23 +134,25 @@ impl<'a> Listing<'a> {
         Ok((rows.len() <= most).then_some(rows))
     }
 
-    /// The rows from one to another, both with them, whichever comes first; `None` if more than `most` lie between.
+    /// The rows from one to another, both with them, whichever comes first; `None` if they are more than `most`. The one counts
+    /// where it stands, in the list or not any more.
     pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // One snapshot, or a row that moves meanwhile would hide the other end.
         let snapshot = self.db.unchecked_transaction()?;
-        let found = match self.downwards(one, other, most)? {
-            None => self.downwards(other, one, most)?,
-            found => found,
-        };
+        let mut found = self.reach((one, other), Way::Forwards, most)?;
+        if found.is_none() {
+            found = self.reach((one, other), Way::Backwards, most)?;
+            found.iter_mut().for_each(|rows| rows.reverse());
+        }
         snapshot.finish()?;
         Ok(found)
     }
 
-    fn downwards(&self, first: RowId, last: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        let Some(standing) = self.standing(first)? else { return Ok(None) };
-        let behind = self.rows(Some(&standing), Way::Forwards, most)?;
-        let rows = [vec![first], behind].concat();
-        let end = rows.iter().position(|row| *row == last).filter(|end| *end < most);
+    fn reach(&self, (from, to): (RowId, RowId), way: Way, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let Some(standing) = self.standing(from)? else { return Ok(None) };
+        let others = self.rows(Some(&standing), way, most.saturating_sub(1))?;
+        let rows = [vec![from], others].concat();
+        let end = rows.iter().position(|row| *row == to);
         Ok(end.and_then(|end| rows.get(..=end)).map(<[RowId]>::to_vec))
     }
 

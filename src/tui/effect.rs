@@ -73,6 +73,8 @@ pub enum Effect {
         /// Which way.
         forwards: bool,
     },
+    /// Read the alerts' own list.
+    LoadAlerts,
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
     /// Find which of these hashes, or parts of hashes, are tracked.

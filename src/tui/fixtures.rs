@@ -14,6 +14,7 @@ use super::{
     keymap,
     model::{
         Listing, Model, Overview, Setting,
+        alerts::{AlertPage, AlertRow},
         list::{PageRequest, Tab},
         marks::{self, Marks},
     },
@@ -125,6 +126,7 @@ impl Desk {
                 };
                 Msg::FoundAlert(found.copied())
             }
+            Effect::LoadAlerts => Msg::Alerts(Ok(self.alert_page())),
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let row = |hash: &TxHash| {
@@ -143,6 +145,18 @@ impl Desk {
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
         passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
+    }
+
+    fn alert_page(&self) -> AlertPage {
+        let alerts = self.alerts.values().flatten().chain(&self.profile_alerts);
+        let transaction = |alert: &Alert| match alert.subject {
+            Subject::Transaction(row) => self.transactions.get(&row).cloned(),
+            Subject::Profile => None,
+        };
+        let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
+        let mut rows: Vec<AlertRow> = alerts.map(row).collect();
+        rows.sort_by_key(|row| (row.alert.rule, row.alert.raised_at, row.alert.id));
+        AlertPage { rows, more: false }
     }
 
     fn markable(&self, wanted: Markable, now: Now) -> Option<Vec<RowId>> {

@@ -10,6 +10,7 @@ use super::{
     effect::Markable,
     model::{
         Listing, Overview,
+        alerts::{AlertList, AlertPage, AlertRow},
         history::History,
         list::{PageRequest, Tab},
         marks::Marks,
@@ -57,6 +58,16 @@ pub(super) fn marks(
         Markable::Shown => listing.at_most(Marks::MOST),
         Markable::Between(one, other) => listing.between(one, other, Marks::MOST),
     }
+}
+
+/// The alerts' own list.
+pub(super) fn alert_page(reader: &Reader) -> Result<AlertPage, StoreError> {
+    // One more says whether there are more.
+    let mut found = reader.gravest_alerts(AlertList::MOST + 1)?;
+    let more = found.len() > AlertList::MOST;
+    found.truncate(AlertList::MOST);
+    let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
+    Ok(AlertPage { rows: rows.collect(), more })
 }
 
 /// Which of these hashes are tracked, or parts of hashes as people copy them from a table.

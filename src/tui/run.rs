@@ -308,6 +308,10 @@ impl Dashboard {
                     look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
             }
+            Effect::LoadAlerts => {
+                let reader = self.details.clone();
+                self.spawn(move || Msg::Alerts(reader.read(look::alert_page).map_err(|error| error.to_string())));
+            }
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {

@@ -5,6 +5,7 @@
 //! wants done goes out as an effect.
 
 pub mod add;
+pub mod alerts;
 pub mod history;
 pub mod list;
 pub mod marks;
@@ -18,6 +19,7 @@ use tui_input::Input;
 
 use self::{
     add::AddForm,
+    alerts::AlertList,
     history::History,
     list::{List, PageRequest, Part},
     marks::Marks,
@@ -45,6 +47,8 @@ pub enum Screen {
         /// Lines that are scrolled away.
         scroll: usize,
     },
+    /// The alerts' own list.
+    Alerts,
 }
 
 /// What lies over the screen and takes the keys.
@@ -166,6 +170,8 @@ pub struct Model {
     pub list: List,
     /// What is marked, so that actions work on it.
     pub marks: Marks,
+    /// The alerts' own list.
+    pub alert_list: AlertList,
     /// What fills the screen.
     pub screen: Screen,
     /// What lies over it.
@@ -202,6 +208,7 @@ impl Model {
             oldest_answer: None,
             list: List::default(),
             marks: Marks::default(),
+            alert_list: AlertList::default(),
             screen: Screen::List,
             overlay: Overlay::None,
             history: None,
@@ -261,6 +268,14 @@ impl Model {
     pub fn range(&self) -> &[RowId] {
         let ends = self.marks.range.zip(self.list.selected);
         ends.and_then(|(begin, here)| marks::between(&self.list.part.rows, begin, here)).unwrap_or_default()
+    }
+
+    /// The transaction that the person is at: the selected one, or in the alerts the one that the alert is about.
+    pub fn at_hand(&self) -> Option<&Transaction> {
+        match self.screen {
+            Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
+            Screen::List | Screen::Detail { .. } => self.selected(),
+        }
     }
 
     /// What stands for a transaction.

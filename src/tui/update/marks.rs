@@ -59,7 +59,7 @@ pub(super) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
         true => {
-            let text = format!("{} marked (x): a, e, t, L, R, x and E work on them; Esc unmarks.", model.marks.count());
+            let text = format!("{} marked (x): actions work on these; Esc unmarks.", model.marks.count());
             model.tell(Tone::Good, text, now);
         }
         false => too_many(model, now),

@@ -4,6 +4,7 @@
 
 mod act;
 mod add;
+mod alerts;
 mod filter;
 mod marks;
 mod menu;
@@ -22,6 +23,7 @@ use super::{
     model::{
         Model, Overlay, Overview, Screen, Tone,
         add::AddForm,
+        alerts::AlertPage,
         history::History,
         list::{PageRequest, Tab},
         prompt::Purpose,
@@ -63,6 +65,8 @@ pub enum Msg {
     History(RowId, Box<(Option<Listed>, History)>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
+    /// The alerts' own list was read, or why it wasn't.
+    Alerts(Result<AlertPage, String>),
     /// What is to be marked; nothing if that was more than can be.
     FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
@@ -94,6 +98,7 @@ pub struct Heard {
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     model.list.height = view::list_height(model);
+    model.alert_list.height = view::alerts_height(model);
     let mut effects = match message {
         Msg::Key(key) => on_key(model, key, now),
         Msg::Paste(text) => on_paste(model, &text),
@@ -113,6 +118,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::FoundAlert(found) => {
             found.into_iter().for_each(|row| model.list.want(row));
+            Vec::new()
+        }
+        Msg::Alerts(read) => {
+            alerts::on_read(model, read, now.mono);
             Vec::new()
         }
         Msg::FoundMarks(found) => {
@@ -156,7 +165,7 @@ fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
     let open = match model.screen {
         Screen::Detail { .. } => model.list.selected.filter(polled),
-        Screen::List => None,
+        Screen::List | Screen::Alerts => None,
     };
     let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
     if open == said && (open.is_some() || model.looked_at.is_none()) {
@@ -173,7 +182,8 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if std::mem::take(&mut model.unread) {
         model.look_again();
     }
-    std::mem::take(&mut model.uncounted).then_some(Effect::Count).into_iter().collect()
+    let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
+    alerts::read_if_due(model, now.mono).into_iter().chain(count).collect()
 }
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
@@ -193,7 +203,8 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     forget_deleted(model, &news);
     model.look_again();
     let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
+    let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).collect()
 }
 
 /// What is open and was removed can't stay open.
@@ -281,6 +292,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+        (Overlay::None, Screen::Alerts) => Context::Alerts,
     };
     match name.and_then(|name| command::lookup(context, &name)) {
         Some(id) => dispatch(model, id, now),
@@ -295,6 +307,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Redraw => return vec![Effect::Redraw],
         Id::PollNow => return poll::selected(model, now),
         Id::PollMarked => return poll::marked(model, now),
+        Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
         Id::Acknowledge => act::acknowledge(model, now.mono),
         Id::Note => act::ask(model, Purpose::Note, now.mono),
         Id::Ticket => act::ticket(model, now.mono),
@@ -305,18 +318,18 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Undo => return vec![Effect::TakeBack],
         Id::Redo => return vec![Effect::DoAgain],
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
+        Id::Alerts => return alerts::open(model, now.mono),
+        Id::NextState => model.alert_list.turn(true),
+        Id::PrevState => model.alert_list.turn(false),
+        Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
         Id::Open if model.list.selected.is_some() => {
-            model.list.chosen = true;
+            (model.list.chosen, model.alert_list.is_behind) = (true, false);
             model.screen = Screen::Detail { scroll: 0 };
         }
         Id::Open => {}
         Id::Back => match model.overlay {
             Overlay::Help { .. } | Overlay::Answer { .. } => model.overlay = Overlay::None,
-            _ => {
-                model.screen = Screen::List;
-                // What was open may have left the view meanwhile.
-                model.look_again();
-            }
+            _ => return alerts::back(model, now.mono),
         },
         Id::Clear if !model.marks.is_empty() => model.marks.clear(),
         Id::Clear => return filter::set(model, ""),
@@ -359,6 +372,7 @@ fn scroll(model: &mut Model, lines: isize, now: Now) {
         (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) | (_, Screen::Detail { scroll }) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
+        (_, Screen::Alerts) => model.alert_list.move_by(lines),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }
@@ -370,7 +384,7 @@ fn to_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
 /// Shows the reply about the selected transaction, and copies it.
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
-    let Some(tx) = model.selected() else { return Vec::new() };
+    let Some(tx) = model.at_hand() else { return Vec::new() };
     let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
     model.list.chosen = true;
     model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };

@@ -16,7 +16,7 @@ use crate::{
         command::{COMMANDS, Command},
         effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::history::HistoryEntry,
+        model::{alerts::AlertTab, history::HistoryEntry},
     },
 };
 
@@ -62,6 +62,12 @@ fn placed(context: Context, tab: &str) -> Desk {
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
+        Context::Alerts => {
+            let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
+            hear(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
+            press(&mut model, &["A"], now());
+            press(&mut model, &["j"; 12], now());
+        }
         Context::Page => {
             press(&mut model, &["?"], now());
             press(&mut model, &["j"; 12], now());
@@ -73,6 +79,7 @@ fn placed(context: Context, tab: &str) -> Desk {
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
         (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => *scroll,
+        (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
     }
 }
@@ -85,12 +92,17 @@ fn asks(model: &Model, purpose: &Purpose) -> bool {
 fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
         (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
+        (Overlay::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         _ => view::scroll_end(model, now()),
     };
     let after = place(model);
     let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
         Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
+        Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
+        Id::NextState => model.alert_list.tab == AlertTab::Firing,
+        Id::PrevState => model.alert_list.tab == AlertTab::Acknowledged,
+        Id::Acknowledge if model.screen == Screen::Alerts => asks(model, &Purpose::AcknowledgeAlerts(vec![1_309])),
         Id::Open => model.screen == Screen::Detail { scroll: 0 },
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
@@ -247,6 +259,7 @@ fn row(number: i64) -> String {
 }
 
 mod act;
+mod alerts;
 mod marks;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
@@ -427,7 +440,8 @@ fn with_nothing_tracked_no_command_does_harm() {
         let mut model = blank((80, 24));
         hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
         press(&mut model, &[key], now());
-        assert_eq!((model.screen, model.list.selected), (Screen::List, None), "{key}");
+        let there = if *key == "A" { Screen::Alerts } else { Screen::List };
+        assert_eq!((model.screen, model.list.selected), (there, None), "{key}");
     }
 }
 

@@ -65,7 +65,21 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
     }
+    spans.extend(way_to_the_list(look, &spans, columns));
     Line::from(spans)
+}
+
+/// Which key shows all of them, at the line's end if there is room.
+fn way_to_the_list(look: &Look<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
+    const HINT: &str = " list ";
+    let key = command::key_of(command::Id::Alerts);
+    let used: usize = line.iter().map(|span| width::of(&span.content)).sum();
+    let needed = width::of(key) + width::of(HINT);
+    if look.model.screen == Screen::Alerts || used + 2 + needed > columns {
+        return Vec::new();
+    }
+    let gap = " ".repeat(columns - used - needed);
+    vec![Span::raw(gap), Span::styled(key, look.theme.key()), Span::raw(HINT)]
 }
 
 /// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no
@@ -157,6 +171,7 @@ fn keys(look: &Look<'_>) -> Line<'static> {
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+        (Overlay::None, Screen::Alerts) => Context::Alerts,
     };
     hints(look, command::hints(context))
 }

@@ -1,6 +1,7 @@
 //! Working the queue as it is drawn: marks, prompts, menus, the alerts.
 
 use super::*;
+use crate::domain::alert::Acknowledgement;
 
 const WIDE: (u16, u16) = (120, 36);
 
@@ -60,6 +61,37 @@ fn what_polling_many_costs() {
     insta::assert_snapshot!(screen(&after(SMALL, &["*", "R"], "")));
 }
 
+/// Its alerts, the third of them taken on.
+fn alert_list(size: (u16, u16)) -> Desk {
+    let mut model = dashboard(size);
+    let mut alerts = alerts();
+    alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
+    alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
+    alerts[2].acknowledged = Some(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) });
+    hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
+    press(&mut model, &["A"], now());
+    model
+}
+
+#[test]
+fn alerts_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&alert_list(SMALL)));
+}
+
+#[test]
+fn alerts_on_a_wide_screen() {
+    let mut model = alert_list(WIDE);
+    press(&mut model, &["G"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn alerts_where_nothing_stands() {
+    let mut model = empty(SMALL);
+    press(&mut model, &["A"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
 #[test]
 fn the_cursor_stands_behind_what_is_typed_into_a_prompt() {
     let model = after(SMALL, &["e"], "ab票");
@@ -69,8 +101,11 @@ fn the_cursor_stands_behind_what_is_typed_into_a_prompt() {
 #[test]
 fn every_small_size_shows_a_prompt_and_a_menu() {
     let theme = Theme::new(true, false);
-    let mut models =
-        [after(SMALL, &["e"], "a note that is longer than a narrow screen"), after(SMALL, &["*", "R", "j"], "")];
+    let mut models = [
+        after(SMALL, &["e"], "a note that is longer than a narrow screen"),
+        after(SMALL, &["*", "R", "j"], ""),
+        alert_list(SMALL),
+    ];
     for size in (0..=44).step_by(4).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))) {
         for model in &mut models {
             update(model, Msg::Resize(size.0, size.1), now());
