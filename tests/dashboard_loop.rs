@@ -21,6 +21,7 @@ use hoptop::{
     domain::{
         alert::Rule,
         answer::Templates,
+        filter::Filter,
         ids::TxHash,
         observation::Observation,
         quote::{QuoteObservation, QuoteRequest},
@@ -33,6 +34,7 @@ use hoptop::{
     },
     store::{HistoryLine, Lookup, Store},
     tui::{
+        export::ExportOrder,
         keymap,
         keys::Keys,
         model::Setting,
@@ -219,8 +221,9 @@ impl Stage {
             templates: Templates::default(),
             keys: Keys::default(),
         };
-        let parts =
-            Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()), memory: None };
+        let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
+        let theme = Theme::new(true, false);
+        let parts = Parts { store, clock, setting, theme, clipboard: |_| Ok(()), export, memory: None };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();
@@ -419,6 +422,45 @@ async fn a_store_that_goes_away_is_said_and_the_screen_stays_alive() {
         person.press("?");
         person.sees("the help", |screen| screen.contains("Help")).await;
         person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_marked_batch_is_worked_and_taken_back() {
+    let world = world(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING), ('c', "q-c", ONGOING)]);
+    let stage = Stage::new(&world, |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the poller", |screen| screen.contains("LIVE") && row(screen, "0xccc").is_some()).await;
+        person.press("*");
+        person.sees("all marked", |screen| screen.contains("3 marked (x)") && shows(screen, "0xccc", "x")).await;
+        person.press("e");
+        person.sees("the prompt", |screen| screen.contains("Note on 3 marked")).await;
+        person.send(Event::Paste("asked the provider".into()));
+        person.press("Enter");
+        person.sees("notes", |screen| screen.contains("3 notes added; u takes this back.")).await;
+        let notes = || {
+            let reader = person.store.reader().unwrap();
+            let rows = reader.listing(&Filter::everything(), start()).all().unwrap();
+            reader.transactions(rows).unwrap().iter().map(|tx| tx.notes.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(notes(), [1, 1, 1]);
+        person.press("u");
+        person.sees("none", |screen| screen.contains("Taken back: a note (3 transactions)")).await;
+        person.press("a");
+        person.press("Enter");
+        person.sees("nothing new", |screen| screen.contains("Nothing was changed: no alert here is new.")).await;
+        person.press("E");
+        person.press("Enter");
+        person.sees("a file", |screen| screen.contains("3 written to hoptop-")).await;
+        person.press("R");
+        person.sees("polls", |screen| screen.contains("3 asked to be polled next (3 requests).")).await;
+        person.press("A");
+        person.sees("the alerts", |screen| screen.contains("Nothing stands as an alert.")).await;
+        person.press("Esc");
+        person.press("Esc");
+        person.sees("no marks", |screen| !screen.contains("marked (x)")).await;
+        person.press("q");
     });
     assert!(matches!(ended.await, Ok(None)));
 }

@@ -9,6 +9,7 @@ use super::{
     args::Cli,
     complain,
     exit::Exit,
+    export::to_new_file,
     housekeeping::Housekeeping,
     list::{self, ListArgs},
     log,
@@ -69,18 +70,9 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let place = Place::of(settings, Scope::Everything);
         let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
         let poller = polling.map(start).transpose()?;
-        show(
-            Parts {
-                store,
-                clock,
-                setting,
-                theme,
-                clipboard: terminal::copy,
-                memory: Some(settings.state_dir.join("view.json")),
-            },
-            poller,
-        )
-        .await
+        let memory = Some(settings.state_dir.join("view.json"));
+        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy, export: to_new_file, memory };
+        show(parts, poller).await
     })
 }
 

@@ -15,6 +15,7 @@ use color_eyre::eyre::{Result, WrapErr, bail};
 use super::{
     dashboard, demo_id,
     exit::Exit,
+    export::to_new_file,
     session::{Place, Polling, Running},
 };
 use crate::{
@@ -88,7 +89,8 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let theme = Theme::new(color, flags.ascii);
-        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy, memory: None };
+        let parts =
+            Parts { store, clock, setting, theme, clipboard: terminal::copy, export: to_new_file, memory: None };
         tokio::select! {
             exit = dashboard::show(parts, Some(poller)) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

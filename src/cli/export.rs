@@ -4,6 +4,7 @@
 //! is whole.
 
 mod columns;
+mod new_file;
 mod sheet;
 mod target;
 
@@ -14,12 +15,17 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use chrono::{DateTime, FixedOffset, Utc};
 use clap::{Args, ValueEnum};
 use color_eyre::eyre::{Result, WrapErr, eyre};
 
+pub use self::new_file::to_new_file;
 use self::{sheet::Sheet, target::Target};
 use super::{context::Context, exit::Exit, list, signals};
-use crate::domain::{filter::Filter, text};
+use crate::{
+    domain::{filter::Filter, ids::RowId, text},
+    store::Reader,
+};
 
 /// What stands below the help.
 pub const EXAMPLES: &str = "\
@@ -124,8 +130,7 @@ fn put(place: (&Path, &Path), rows: &Rows, cx: &mut Context, name: &str) -> Resu
 fn settle(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> {
     match written {
         Ok(count) => {
-            let noun = if count == 1 { "transaction" } else { "transactions" };
-            writeln!(cx.err, "{count} {noun} written to {name}")?;
+            writeln!(cx.err, "{} written to {name}", count_of(count))?;
             Ok(Exit::Fine)
         }
         Err(report) => match report.downcast_ref::<Interrupted>() {
@@ -157,25 +162,45 @@ impl Rows {
     /// Writes all of them, to standard output if nowhere else, and says how many they are.
     fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: Interruption) -> Result<usize> {
         let reader = cx.store.reader()?;
-        let (now, zone) = (cx.now.wall, cx.zone);
-        let out: Box<dyn Write + '_> = match out {
-            Some(out) => Box::new(out),
-            None => Box::new(&mut *cx.out),
-        };
-        let mut sheet = Sheet::begin(self.format, out)?;
-        let mut count = 0;
-        let rows = reader.listing(&self.filter, now).all()?;
+        let form = Form { format: self.format, now: cx.now.wall, zone: cx.zone };
+        let rows = reader.listing(&self.filter, form.now).all()?;
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
-        reader.each(wanted, |tx, alerts| {
-            if let Some(exit) = interruption() {
-                return Err(Interrupted(exit).into());
-            }
-            count += 1;
-            Ok::<_, color_eyre::Report>(sheet.write(&columns::Facts { tx, alerts, now, zone })?)
-        })?;
-        sheet.end()?;
-        interruption().map_or(Ok(count), |exit| Err(Interrupted(exit).into()))
+        let goes_on = || interruption().map_or(Ok(()), |exit| Err(Interrupted(exit).into()));
+        match out {
+            Some(out) => write_rows((&reader, wanted), form, out, &goes_on),
+            None => write_rows((&reader, wanted), form, cx.out, &goes_on),
+        }
     }
+}
+
+/// How transactions are written, and for which moment.
+#[derive(Clone, Copy)]
+struct Form {
+    format: ExportFormat,
+    now: DateTime<Utc>,
+    zone: FixedOffset,
+}
+
+/// Writes transactions, and says how many they are; ends with what `goes_on` says, which is asked before each and at the end.
+fn write_rows(
+    (reader, rows): (&Reader, &[RowId]),
+    Form { format, now, zone }: Form,
+    out: &mut dyn Write,
+    goes_on: &dyn Fn() -> Result<()>,
+) -> Result<usize> {
+    let mut sheet = Sheet::begin(format, Box::new(out))?;
+    let mut count = 0;
+    reader.each(rows, |tx, alerts| {
+        goes_on()?;
+        count += 1;
+        Ok::<_, color_eyre::Report>(sheet.write(&columns::Facts { tx, alerts, now, zone })?)
+    })?;
+    sheet.end()?;
+    goes_on().map(|()| count)
+}
+
+fn count_of(transactions: usize) -> String {
+    format!("{transactions} {}", if transactions == 1 { "transaction" } else { "transactions" })
 }
 
 fn fill(file: impl Write, rows: &Rows, cx: &mut Context, interruption: Interruption) -> Result<usize> {

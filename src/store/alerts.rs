@@ -164,6 +164,15 @@ pub(super) fn standing(db: &Connection) -> Result<Vec<Alert>, StoreError> {
     collect(db, &format!("{SELECT} ORDER BY id"), [])
 }
 
+/// The gravest of what stands, at most so many; of the same rule the oldest first. Costs n in what stands.
+pub(super) fn gravest(db: &Connection, most: usize) -> Result<Vec<Alert>, StoreError> {
+    let urgency: String =
+        Rule::ALL.iter().enumerate().map(|(place, rule)| format!(" WHEN '{}' THEN {place}", rule.name())).collect();
+    let order = format!("CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    collect(db, &format!("{SELECT} ORDER BY {order} LIMIT ?"), [most])
+}
+
 fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map(params, read)?;

@@ -128,6 +128,34 @@ impl<'a> Listing<'a> {
         self.rows(None, Way::Forwards, usize::MAX)
     }
 
+    /// The same of a list that isn't longer than `most`; `None` of one that is.
+    pub fn at_most(&self, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let rows = self.rows(None, Way::Forwards, most.saturating_add(1))?;
+        Ok((rows.len() <= most).then_some(rows))
+    }
+
+    /// The rows from one to another, both with them, whichever comes first; `None` if they are more than `most`. The one counts
+    /// where it stands, in the list or not any more.
+    pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        // One snapshot, or a row that moves meanwhile would hide the other end.
+        let snapshot = self.db.unchecked_transaction()?;
+        let mut found = self.reach((one, other), Way::Forwards, most)?;
+        if found.is_none() {
+            found = self.reach((one, other), Way::Backwards, most)?;
+            found.iter_mut().for_each(|rows| rows.reverse());
+        }
+        snapshot.finish()?;
+        Ok(found)
+    }
+
+    fn reach(&self, (from, to): (RowId, RowId), way: Way, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let Some(standing) = self.standing(from)? else { return Ok(None) };
+        let others = self.rows(Some(&standing), way, most.saturating_sub(1))?;
+        let rows = [vec![from], others].concat();
+        let end = rows.iter().position(|row| *row == to);
+        Ok(end.and_then(|end| rows.get(..=end)).map(<[RowId]>::to_vec))
+    }
+
     /// Of all rows how far each is, in no order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
         let mut found = Vec::new();

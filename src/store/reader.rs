@@ -24,7 +24,7 @@ use super::{
     transactions,
 };
 use crate::domain::{
-    alert::{Alert, Rule},
+    alert::{Alert, Rule, Subject},
     chain_config::ChainConfig,
     change::Change,
     difference::{Difference, differences},
@@ -189,6 +189,15 @@ impl Reader {
     /// Everything that stands as an alert, the oldest first.
     pub fn alerts(&self) -> Result<Vec<Alert>, StoreError> {
         alerts::standing(&self.connection)
+    }
+
+    /// The gravest alerts that stand, at most so many, each with its transaction if it is about one.
+    pub fn gravest_alerts(&self, most: usize) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
+        let with_transaction = |alert: Alert| match alert.subject {
+            Subject::Profile => Ok((alert, None)),
+            Subject::Transaction(row) => self.transaction(row).map(|transaction| (alert, transaction)),
+        };
+        alerts::gravest(&self.connection, most)?.into_iter().map(with_transaction).collect()
     }
 
     /// What came after the feed's entry `seq`, at most `limit` entries.

@@ -683,3 +683,26 @@ fn a_short_answer_before_the_first_record_spoils_nothing() {
     assert_eq!(reader.body(1).unwrap(), page.body);
     assert_eq!(reader.body(3).unwrap(), long(RouterStatus::Success, 2).body);
 }
+
+#[test]
+fn the_gravest_alerts_come_first_with_what_they_are_about() {
+    let (_folder, store) = open();
+    let rules = [Rule::Refund, Rule::Overdue, Rule::NeedsGas, Rule::Overdue];
+    for (rule, number) in rules.into_iter().zip(1..) {
+        let row = store.import("default", vec![fixtures::new(number)], at(0)).wait().unwrap().added.first[0];
+        let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::Ongoing), at: at(number) };
+        let judge: Judge = match rule {
+            Rule::Refund => |_, _, _| vec![AlertStep::Raise { rule: Rule::Refund, message: String::new() }],
+            Rule::NeedsGas => |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
+            _ => |_, _, _| vec![AlertStep::Raise { rule: Rule::Overdue, message: String::new() }],
+        };
+        store.observe(seen, judge).wait().unwrap();
+    }
+    let alerts = vec![AlertStep::Raise { rule: Rule::Throttled, message: "too often".into() }];
+    store.profile_event(ProfileEvent { profile: "default".into(), at: at(9), what: None, alerts }).wait().unwrap();
+    let found = store.reader().unwrap().gravest_alerts(4).unwrap();
+    let found = found.into_iter().map(|(alert, tx)| (alert.rule, tx.map(|tx| tx.id.0)));
+    let expected =
+        [(Rule::Overdue, Some(2)), (Rule::Overdue, Some(4)), (Rule::Throttled, None), (Rule::NeedsGas, Some(3))];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+}

@@ -9,6 +9,8 @@ pub enum Context {
     List,
     /// The detail fills the screen, or has the focus.
     Detail,
+    /// The alerts' own list.
+    Alerts,
     /// A page of text is open: the help, a reply.
     Page,
 }
@@ -19,6 +21,7 @@ impl Context {
         match self {
             Self::List => "in the list",
             Self::Detail => "in the detail",
+            Self::Alerts => "among the alerts",
             Self::Page => "on a page of text",
         }
     }
@@ -101,36 +104,48 @@ macro_rules! commands {
 }
 
 commands! {
-    Help       View [List Detail]      "help"        "help"     ["?"]             "show the keys";
-    Open       Move [List]             "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
-    Back       Move [Detail Page]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
-    Clear      View [List]             "clear"       ""         ["Esc"]           "clear the filter";
+    Help       View [List Detail Alerts] "help"        "help"     ["?"]             "show the keys";
+    Open       Move [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
+    Back       Move [Detail Alerts Page] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
+    Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
-    CommandLine View [List Detail]     "command_line" "command" [":" "^P"]        "any command by its name";
+    CommandLine View [List Detail Alerts] "command_line" "command" [":" "^P"]        "any command by its name";
     Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
-    Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
-    Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
-    PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
-    Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling this transaction; it is kept";
-    Delete     Act  [List Detail]      "delete"      ""         []                "remove this transaction for good" <"yes">;
-    Undo       Act  [List Detail]      "undo"        ""         ["u"]             "take back what was done last";
-    Redo       Act  [List Detail]      "redo"        ""         ["U"]             "do again what was taken back";
-    Down       Move [List Detail Page] "down"        ""         ["j" "Down"]      "one down";
-    Up         Move [List Detail Page] "up"          ""         ["k" "Up"]        "one up";
-    HalfDown   Move [List Detail Page] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
-    HalfUp     Move [List Detail Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
-    Top        Move [List Detail Page] "top"         ""         ["g" "Home"]      "to the top";
-    Bottom     Move [List Detail Page] "bottom"      ""         ["G" "End"]       "to the bottom";
-    NextAlert  Move [List Detail]      "next_alert"  "next alert" ["}"]           "next transaction with an alert";
+    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
+    Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
+    Mark       Act  [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; ACT works on the marked ones";
+    MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
+    MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
+    Acknowledge Act [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
+    PollNow    Act  [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
+    PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
+    Note       Act  [List Detail]      "note"        ""         ["e"]             "add a note";
+    Ticket     Act  [List Detail]      "ticket"      ""         ["t"]             "set the ticket, or take it off";
+    Labels     Act  [List Detail]      "labels"      ""         ["L"]             "put labels on, or take them off";
+    Export     Act  [List]             "export"      ""         ["E"]             "write the marked ones, or all that are shown, to a new file";
+    Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling; it is kept";
+    Delete     Act  [List Detail]      "delete"      ""         []                "remove for good, with all history" <"yes">;
+    Undo       Act  [List Detail Alerts] "undo"        ""         ["u"]             "take back what was done last";
+    Redo       Act  [List Detail Alerts] "redo"        ""         ["U"]             "do again what was taken back";
+    Down       Move [List Detail Alerts Page] "down"        ""         ["j" "Down"]      "one down";
+    Up         Move [List Detail Alerts Page] "up"          ""         ["k" "Up"]        "one up";
+    HalfDown   Move [List Detail Alerts Page] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
+    HalfUp     Move [List Detail Alerts Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
+    Top        Move [List Detail Alerts Page] "top"         ""         ["g" "Home"]      "to the top";
+    Bottom     Move [List Detail Alerts Page] "bottom"      ""         ["G" "End"]       "to the bottom";
+    NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
     Attention  View [List]             "attention"   ""         ["1" "!"]         "what needs attention";
     Active     View [List]             "active"      ""         ["2"]             "what is under way";
     Refunds    View [List]             "refunds"     ""         ["3"]             "refunds";
     Done       View [List]             "done"        ""         ["4"]             "what is settled";
     All        View [List]             "all"         ""         ["5"]             "everything";
-    Redraw     View [List Detail Page] "redraw"      ""         ["^L"]            "draw the screen anew";
-    Quit       View [List Detail Page] "quit"        ""         ["^C"]            "quit, from anywhere";
+    Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
+    NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: all, firing, acknowledged";
+    PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
+    Redraw     View [List Detail Alerts Page] "redraw"      ""         ["^L"]            "draw the screen anew";
+    Quit       View [List Detail Alerts Page] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }
 
@@ -155,7 +170,7 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in [Context::List, Context::Detail, Context::Page] {
+        for context in [Context::List, Context::Detail, Context::Alerts, Context::Page] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();
             for key in keys.flat_map(|command| command.keys) {

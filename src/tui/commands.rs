@@ -9,21 +9,68 @@ use crate::{
     store::{Edit, Store, StoreError, TakenBack},
 };
 
-/// Stops polling a transaction.
-pub(super) fn untrack(store: &Store, profile: &str, row: RowId, at: DateTime<Utc>) -> Result<String, StoreError> {
-    let changed = store.edit(profile, Edit::Untrack(vec![row]), at).wait()?;
+/// Changes what is kept.
+pub(super) fn edit(store: &Store, profile: &str, edit: Edit, at: DateTime<Utc>) -> Result<String, StoreError> {
+    let changed = store.edit(profile, edit.clone(), at).wait()?;
     Ok(match changed {
-        0 => "It wasn't polled before.".into(),
-        _ => "It is polled no more, and kept; u takes this back.".into(),
+        0 => nothing(&edit).to_owned(),
+        _ => format!("{}; u takes this back.", done(&edit, changed)),
     })
 }
 
-/// Removes a transaction for good.
-pub(super) fn delete(store: &Store, row: RowId, at: DateTime<Utc>) -> Result<String, StoreError> {
-    Ok(match store.delete(vec![row], at).wait()? {
-        0 => "It was removed already.".into(),
-        _ => "It is removed for good.".into(),
+/// Removes transactions for good.
+pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
+    Ok(match store.delete(rows, at).wait()? {
+        0 => "Nothing was removed: it is gone already.".into(),
+        1 => "It is removed for good.".into(),
+        many => format!("{many} are removed for good."),
     })
+}
+
+/// Takes on whatever stands for transactions and isn't taken on yet.
+pub(super) fn acknowledge(
+    store: &Store,
+    profile: &str,
+    (rows, note): (Vec<RowId>, Option<String>),
+    at: DateTime<Utc>,
+) -> Result<String, StoreError> {
+    let reader = store.reader()?;
+    let mut alerts = Vec::new();
+    for row in rows {
+        let standing = reader.alerts_of(row)?.into_iter();
+        alerts.extend(standing.filter(|alert| alert.acknowledged.is_none()).map(|alert| alert.id));
+    }
+    edit(store, profile, Edit::Acknowledge { alerts, note }, at)
+}
+
+/// What an edit has done, so many times.
+fn done(edit: &Edit, count: usize) -> String {
+    match edit {
+        Edit::Untrack(_) if count == 1 => "It is polled no more, and kept".into(),
+        Edit::Untrack(_) => format!("{count} are polled no more, and kept"),
+        Edit::Note { .. } => counted(count, "note added", "notes added"),
+        Edit::Ticket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
+        Edit::Ticket { ticket: None, .. } => format!("Ticket taken off {count}"),
+        Edit::Labels { .. } => counted(count, "label changed", "labels changed"),
+        Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
+        Edit::Unacknowledge(_) => counted(count, "alert acknowledged no more", "alerts acknowledged no more"),
+    }
+}
+
+/// Why an edit has done nothing.
+fn nothing(edit: &Edit) -> &'static str {
+    match edit {
+        Edit::Untrack(_) => "Nothing was changed: it wasn't polled before.",
+        Edit::Note { .. } => "Nothing was changed: it isn't there any more.",
+        Edit::Ticket { .. } => "Nothing was changed: the ticket is that already.",
+        Edit::Labels { .. } => "Nothing was changed: the labels are so already.",
+        Edit::Acknowledge { .. } => "Nothing was changed: no alert here is new.",
+        Edit::Unacknowledge(_) => "Nothing was changed: no alert here is acknowledged.",
+    }
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// Takes back what was done last.

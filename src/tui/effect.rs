@@ -1,10 +1,43 @@
 //! What `update` wants done outside of the model.
 
 use super::model::list::PageRequest;
-use crate::domain::{
-    ids::{RowId, TxHash},
-    transaction::NewTransaction,
+use crate::{
+    domain::{
+        ids::{RowId, TxHash},
+        transaction::NewTransaction,
+    },
+    store::Edit,
 };
+
+/// What a person wants marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markable {
+    /// All that is shown.
+    Shown,
+    /// From one row to another, whichever comes first.
+    Between(RowId, RowId),
+}
+
+/// Something that is written for a person: it takes as long as the disk does, and ends with a sentence on what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Change what is kept; it can be taken back.
+    Edit(Edit),
+    /// Take on whatever stands for these transactions.
+    Acknowledge {
+        /// Which ones.
+        rows: Vec<RowId>,
+        /// In the person's words.
+        note: Option<String>,
+    },
+    /// Write transactions to a new file.
+    Export {
+        /// Its name as it was typed.
+        file: String,
+        /// Which ones; `None` for all that are shown.
+        rows: Option<Vec<RowId>>,
+    },
+}
 
 /// One thing to be done; the loop does it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,12 +48,12 @@ pub enum Effect {
     Redraw,
     /// Track these.
     Import(Vec<NewTransaction>),
-    /// Ask whoever polls to poll this one now.
-    PollNow(RowId),
-    /// Stop polling this one.
-    Untrack(RowId),
-    /// Remove this one for good.
-    Delete(RowId),
+    /// Ask whoever polls to poll these now.
+    PollNow(Vec<RowId>),
+    /// Write something into the store, or out of it.
+    Work(Work),
+    /// Remove these for good.
+    Delete(Vec<RowId>),
     /// Take back what was done last.
     TakeBack,
     /// Do again what was taken back last.
@@ -42,6 +75,10 @@ pub enum Effect {
         /// Which way.
         forwards: bool,
     },
+    /// Read the alerts' own list.
+    LoadAlerts,
+    /// Find what a person wants marked, in the list as it is shown.
+    FindMarks(Markable),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

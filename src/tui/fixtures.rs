@@ -10,12 +10,14 @@ use std::{
 use chrono::{DateTime, Offset, Utc};
 
 use super::{
-    effect::Effect,
+    effect::{Effect, Markable},
     keymap,
     keys::Keys,
     model::{
         Listing, Model, Overview, Setting,
+        alerts::{AlertPage, AlertRow},
         list::{PageRequest, Tab},
+        marks::{self, Marks},
     },
     update::{Heard, Msg, update},
 };
@@ -126,6 +128,8 @@ impl Desk {
                 };
                 Msg::FoundAlert(found.copied())
             }
+            Effect::LoadAlerts => Msg::Alerts(Ok(self.alert_page())),
+            Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let row = |hash: &TxHash| {
                     let same = |tx: &&Transaction| tx.told.transaction_id.key() == hash.key();
@@ -143,6 +147,27 @@ impl Desk {
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
         passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
+    }
+
+    fn alert_page(&self) -> AlertPage {
+        let alerts = self.alerts.values().flatten().chain(&self.profile_alerts);
+        let transaction = |alert: &Alert| match alert.subject {
+            Subject::Transaction(row) => self.transactions.get(&row).cloned(),
+            Subject::Profile => None,
+        };
+        let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
+        let mut rows: Vec<AlertRow> = alerts.map(row).collect();
+        rows.sort_by_key(|row| (row.alert.rule, row.alert.raised_at, row.alert.id));
+        AlertPage { rows, more: false }
+    }
+
+    fn markable(&self, wanted: Markable, now: Now) -> Option<Vec<RowId>> {
+        let rows = self.rows(&self.model.list.listed(), now);
+        let rows = match wanted {
+            Markable::Shown => rows,
+            Markable::Between(one, other) => marks::between(&rows, one, other)?.to_vec(),
+        };
+        (rows.len() <= Marks::MOST).then_some(rows)
     }
 
     fn page(&self, request: &PageRequest, now: Now) -> Page {

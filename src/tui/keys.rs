@@ -146,8 +146,8 @@ mod tests {
         assert_eq!((own.lookup(Context::List, "r"), own.lookup(Context::List, "k")), (None, None));
         assert_eq!(own.of(Id::Down), ["J", "Down"]);
         // What has no key has no place in the footer.
-        assert!(own.hints(Context::List).all(|(_, hint)| hint != "poll now"));
-        assert!(Keys::default().hints(Context::List).any(|hint| hint == ("r", "poll now")));
+        assert!(own.hints(Context::List).all(|(_, hint)| hint != "poll"));
+        assert!(Keys::default().hints(Context::List).any(|hint| hint == ("r", "poll")));
     }
 
     #[test]

@@ -6,10 +6,15 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use super::model::{
-    Listing, Overview,
-    history::History,
-    list::{PageRequest, Tab},
+use super::{
+    effect::Markable,
+    model::{
+        Listing, Overview,
+        alerts::{AlertList, AlertPage, AlertRow},
+        history::History,
+        list::{PageRequest, Tab},
+        marks::Marks,
+    },
 };
 use crate::{
     domain::{
@@ -40,6 +45,29 @@ pub(super) fn alert(
     (row, forwards): (RowId, bool),
 ) -> Result<Option<RowId>, StoreError> {
     reader.listing(&filter.and(&Tab::Attention.filter()), now).next(row, forwards)
+}
+
+/// What is to be marked of a list; `None` if that is more than can be.
+pub(super) fn marks(
+    reader: &Reader,
+    (filter, now): (&Filter, DateTime<Utc>),
+    wanted: Markable,
+) -> Result<Option<Vec<RowId>>, StoreError> {
+    let listing = reader.listing(filter, now);
+    match wanted {
+        Markable::Shown => listing.at_most(Marks::MOST),
+        Markable::Between(one, other) => listing.between(one, other, Marks::MOST),
+    }
+}
+
+/// The alerts' own list.
+pub(super) fn alert_page(reader: &Reader) -> Result<AlertPage, StoreError> {
+    // One more says whether there are more.
+    let mut found = reader.gravest_alerts(AlertList::MOST + 1)?;
+    let more = found.len() > AlertList::MOST;
+    found.truncate(AlertList::MOST);
+    let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
+    Ok(AlertPage { rows: rows.collect(), more })
 }
 
 /// Which of these hashes are tracked, or parts of hashes as people copy them from a table.

@@ -6,6 +6,7 @@
 pub mod command;
 mod commands;
 pub mod effect;
+pub mod export;
 #[cfg(test)]
 mod fixtures;
 pub mod keymap;

@@ -6,6 +6,7 @@
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
+use chrono::{DateTime, Utc};
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
@@ -16,7 +17,8 @@ use tokio::{
 
 use super::{
     commands,
-    effect::Effect,
+    effect::{Effect, Work},
+    export::{Export, ExportOrder, Leaving},
     look,
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     remember::Remembered,
@@ -57,6 +59,8 @@ pub struct Parts {
     pub clipboard: Clipboard,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
+    /// Writes transactions to a new file.
+    pub export: Export,
 }
 
 /// Puts a text where the person can paste it from.
@@ -118,7 +122,8 @@ fn told(outcome: Result<String, StoreError>) -> Msg {
 impl Drop for Dashboard {
     fn drop(&mut self) {
         self.news_to_remember().iter().for_each(Remembered::write);
-        // The runtime waits for what is being read; nobody else does any more.
+        // The runtime waits for what is being read and written; nobody else does any more.
+        self.leaving.leave();
         [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
     }
 }
@@ -131,6 +136,8 @@ struct Dashboard {
     model: Model,
     theme: Theme,
     clipboard: Clipboard,
+    export: Export,
+    leaving: Leaving,
     clock: Clock,
     store: Store,
     follower: Follower,
@@ -172,12 +179,14 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, clipboard, memory } = parts;
+        let Parts { store, clock, setting, theme, clipboard, export, memory } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme,
             clipboard,
+            export,
+            leaving: Leaving::default(),
             follower: Follower::new(&store)?,
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
@@ -305,12 +314,12 @@ impl Dashboard {
             Effect::Import(batch) => self.spawn(move || {
                 Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))
             }),
-            Effect::PollNow(row) => self.spawn(move || match store.request_poll(vec![row], at).wait() {
+            Effect::PollNow(rows) => self.spawn(move || match store.request_poll(rows, at).wait() {
                 Ok(()) => Msg::Tick,
                 Err(error) => Msg::Fault(error.to_string()),
             }),
-            Effect::Untrack(row) => self.spawn(move || told(commands::untrack(&store, &profile, row, at))),
-            Effect::Delete(row) => self.spawn(move || told(commands::delete(&store, row, at))),
+            Effect::Work(work) => self.work(work, at),
+            Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
             Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
             Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
@@ -324,6 +333,16 @@ impl Dashboard {
                     look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
             }
+            Effect::LoadAlerts => {
+                let reader = self.details.clone();
+                self.spawn(move || Msg::Alerts(reader.read(look::alert_page).map_err(|error| error.to_string())));
+            }
+            Effect::FindMarks(wanted) => {
+                let filter = self.model.list.listed();
+                self.read(&self.details.clone(), move |reader| {
+                    look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+                });
+            }
             Effect::FindKnown(hashes) => {
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
@@ -331,6 +350,28 @@ impl Dashboard {
                 let until = at + self.clock.on_the_wall(ATTENTION);
                 let viewer = self.model.setting.process;
                 store.look_at(viewer, open.map(|row| (row, until)), at).detach();
+            }
+        }
+    }
+
+    /// Does what takes as long as the disk does, on the pool.
+    fn work(&mut self, work: Work, at: DateTime<Utc>) {
+        let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
+        match work {
+            Work::Edit(edit) => self.spawn(move || told(commands::edit(&store, &profile, edit, at))),
+            Work::Acknowledge { rows, note } => {
+                self.spawn(move || told(commands::acknowledge(&store, &profile, (rows, note), at)));
+            }
+            Work::Export { file, rows } => {
+                let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
+                let export = self.export;
+                self.spawn(move || {
+                    let all = || store.reader()?.listing(&shown, at).all();
+                    let order = |rows| ExportOrder { file, rows, now: at, zone, leaving };
+                    let rows = rows.map_or_else(all, Ok).map_err(|error| error.to_string());
+                    let written = rows.and_then(|rows| export(&store, &order(rows)));
+                    written.map_or_else(|reason| Msg::Fault(format!("Nothing was written: {reason}")), Msg::Done)
+                });
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::domain::{
     text::{FIELD_LIMIT, clean, clean_or_none},
     transaction::{NewTransaction, Tracking, Transaction},
 };
+use crate::tui::export::{ExportOrder, Leaving};
 
 fn args(format: ExportFormat) -> ExportArgs {
     ExportArgs { format: Some(format), ..ExportArgs::default() }
@@ -290,7 +291,7 @@ prop_compose! {
         new.told.quote_id = quote_id;
         [new.told.request_id, new.told.from_address, new.told.ticket] = others.try_into().unwrap();
         new.told.estimate = estimate.map(std::time::Duration::from_millis);
-        new.told.submitted_at = submitted.and_then(chrono::DateTime::from_timestamp_millis);
+        new.told.submitted_at = submitted.and_then(DateTime::from_timestamp_millis);
         new.labels = labels.iter().filter_map(|label| clean_or_none(&label.replace(';', ""))).collect();
         new.notes = notes;
         new.notes.dedup();
@@ -323,4 +324,60 @@ proptest! {
             prop_assert!(again.starts_with("0 tracked, 0 updated, "), "{}", again);
         }
     }
+}
+
+/// What the dashboard asks for.
+fn order(bench: &Bench, file: &str, rows: Vec<RowId>) -> Result<String, String> {
+    let order = ExportOrder {
+        file: file.to_owned(),
+        rows,
+        now: at(60),
+        zone: FixedOffset::east_opt(0).unwrap(),
+        leaving: Leaving::default(),
+    };
+    to_new_file(&bench.store, &order)
+}
+
+#[test]
+fn the_dashboard_s_export_is_a_new_file_in_the_format_of_its_name() {
+    let bench = three();
+    let folder = tempfile::tempdir().unwrap();
+    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    for (name, begins) in [("a.csv", "transactionId,"), ("a.md", "| Transaction"), ("a.json", "["), ("a.ndjson", "{")] {
+        let file = folder.path().join(name);
+        let told = order(&bench, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
+        assert_eq!(told, format!("2 transactions written to {}", file.display()));
+        assert!(fs::read_to_string(&file).unwrap().starts_with(begins), "{name}");
+    }
+}
+
+#[test]
+fn the_dashboard_s_export_replaces_nothing_and_touches_no_store() {
+    let bench = three();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.csv");
+    fs::write(&file, "mine").unwrap();
+    let refused = |name: &str| order(&bench, name, Vec::new()).unwrap_err();
+    assert_eq!(refused(file.to_str().unwrap()), "there is such a file already; name another");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert!(refused("transfers").starts_with("the name says no format"));
+    let missing = folder.path().join("missing/a.csv");
+    assert_eq!(refused(missing.to_str().unwrap()), "there is no such folder; make it, or name another");
+    let beside = format!("{}-wal.csv", bench.store.path().display());
+    assert_eq!(refused(&beside), "it belongs to the store; name another file");
+    let entries = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(entries, 1, "no half file is left");
+}
+
+#[test]
+fn an_export_ends_when_nobody_waits_for_it() {
+    let bench = three();
+    let folder = tempfile::tempdir().unwrap();
+    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    let leaving = Leaving::default();
+    leaving.leave();
+    let file = folder.path().join("a.csv").to_str().unwrap().to_owned();
+    let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), leaving };
+    assert!(to_new_file(&bench.store, &order).unwrap_err().contains("was left"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -197,8 +197,8 @@ fn pages(
     Ok(())
 }
 
-#[test]
-fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
+/// Four transactions in the order of their tickets.
+fn four() -> (TempDir, Store) {
     let of = |ticket| Generated {
         ticket: Some(ticket),
         labels: Vec::new(),
@@ -208,7 +208,26 @@ fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
         added: 0,
         answers: Vec::new(),
     };
-    let (_folder, store) = world(&["a", "b", "c", "d"].map(of));
+    world(&["a", "b", "c", "d"].map(of))
+}
+
+#[test]
+fn the_rows_between_two_are_the_same_from_either_end_and_no_more_than_asked_for() {
+    let (_folder, store) = four();
+    let reader = store.reader().unwrap();
+    let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
+    let listing = reader.listing(&filter, at(0));
+    let rows = |ids: &[i64]| Some(ids.iter().copied().map(RowId).collect::<Vec<_>>());
+    let between = |one, other, most| listing.between(RowId(one), RowId(other), most).unwrap();
+    assert_eq!([between(1, 4, 3), between(4, 1, 3)], [rows(&[1, 3, 4]), rows(&[1, 3, 4])]);
+    assert_eq!([between(1, 4, 2), between(4, 1, 2), between(9, 1, 9)], [None, None, None]);
+    assert_eq!([between(2, 1, 3), between(2, 3, 3)], [rows(&[1, 2]), rows(&[2, 3])], "it has left the list");
+    assert_eq!([listing.at_most(3).unwrap(), listing.at_most(2).unwrap()], [rows(&[1, 3, 4]), None]);
+}
+
+#[test]
+fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
+    let (_folder, store) = four();
     let reader = store.reader().unwrap();
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let around = |rows: &[i64], before| {

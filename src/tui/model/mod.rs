@@ -5,10 +5,14 @@
 //! wants done goes out as an effect.
 
 pub mod add;
+pub mod alerts;
 pub mod history;
 pub mod list;
+pub mod marks;
 pub mod memory;
+pub mod menu;
 pub mod palette;
+pub mod prompt;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,10 +21,14 @@ use tui_input::Input;
 
 use self::{
     add::AddForm,
+    alerts::AlertList,
     history::History,
     list::{List, PageRequest, Part, Tab},
+    marks::Marks,
     memory::Memory,
+    menu::Menu,
     palette::Palette,
+    prompt::Prompt,
 };
 use crate::{
     clock::Mono,
@@ -44,6 +52,8 @@ pub enum Screen {
         /// Lines that are scrolled away.
         scroll: usize,
     },
+    /// The alerts' own list.
+    Alerts,
 }
 
 /// What lies over the screen and takes the keys.
@@ -79,6 +89,10 @@ pub enum Overlay {
     Add(AddForm),
     /// The command line.
     Palette(Palette),
+    /// One line, for an action that takes words.
+    Prompt(Prompt),
+    /// A few entries to choose from.
+    Menu(Menu),
 }
 
 /// How a notice is meant.
@@ -165,6 +179,10 @@ pub struct Model {
     pub oldest_answer: Option<DateTime<Utc>>,
     /// What is shown, in which order, and what is selected.
     pub list: List,
+    /// What is marked, so that actions work on it.
+    pub marks: Marks,
+    /// The alerts' own list.
+    pub alert_list: AlertList,
     /// What fills the screen.
     pub screen: Screen,
     /// What lies over it.
@@ -202,6 +220,8 @@ impl Model {
             overview: Overview::default(),
             oldest_answer: None,
             list: List::default(),
+            marks: Marks::default(),
+            alert_list: AlertList::default(),
             screen: Screen::List,
             overlay: Overlay::None,
             history: None,
@@ -283,12 +303,27 @@ impl Model {
             (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
             (_, Screen::List) => Context::List,
             (_, Screen::Detail { .. }) => Context::Detail,
+            (_, Screen::Alerts) => Context::Alerts,
         }
     }
 
     /// The selected transaction.
     pub fn selected(&self) -> Option<&Transaction> {
         self.transactions.get(&self.list.selected?)
+    }
+
+    /// The rows of a range that was begun, as far as what is selected; none if it reaches beyond what was read.
+    pub fn range(&self) -> &[RowId] {
+        let ends = self.marks.range.zip(self.list.selected);
+        ends.and_then(|(begin, here)| marks::between(&self.list.part.rows, begin, here)).unwrap_or_default()
+    }
+
+    /// The transaction that the person is at: the selected one, or in the alerts the one that the alert is about.
+    pub fn at_hand(&self) -> Option<&Transaction> {
+        match self.screen {
+            Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
+            Screen::List | Screen::Detail { .. } => self.selected(),
+        }
     }
 
     /// What stands for a transaction.

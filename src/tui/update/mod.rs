@@ -2,9 +2,15 @@
 //!
 //! Commands are dispatched here and nowhere else; text fields take the keys while they are open.
 
+mod act;
 mod add;
+mod alerts;
 mod filter;
+mod marks;
+mod menu;
 mod palette;
+mod poll;
+mod prompt;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,13 +19,15 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::{
     command::Id,
-    effect::Effect,
+    effect::{Effect, Markable},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
         add::AddForm,
+        alerts::AlertPage,
         history::History,
         list::{PageRequest, Tab},
+        prompt::Purpose,
     },
     view,
 };
@@ -58,6 +66,10 @@ pub enum Msg {
     History(RowId, Box<(Option<Listed>, History)>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
+    /// The alerts' own list was read, or why it wasn't.
+    Alerts(Result<AlertPage, String>),
+    /// What is to be marked; nothing if that was more than can be.
+    FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
     Known(HashMap<String, RowId>),
     /// An import ended.
@@ -87,6 +99,7 @@ pub struct Heard {
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     model.list.height = view::list_height(model);
+    model.alert_list.height = view::alerts_height(model);
     let mut effects = match message {
         Msg::Key(key) => on_key(model, key, now),
         Msg::Paste(text) => on_paste(model, &text),
@@ -99,21 +112,21 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::News(heard) => on_news(model, *heard, now),
         Msg::Page(read) => on_page(model, *read, now),
-        Msg::Counted(counted) => {
-            // Of another view it may have been called off.
-            let (view, counted) = *counted;
-            let uncounted = counted.map(|overview| model.take_overview(overview)).err();
-            let uncounted = uncounted.filter(|_| view == model.list.view());
-            model.uncounted |= uncounted.is_some();
-            uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
-            Vec::new()
-        }
+        Msg::Counted(counted) => on_counted(model, *counted, now),
         Msg::History(row, read) => {
             on_history(model, row, *read);
             Vec::new()
         }
         Msg::FoundAlert(found) => {
             found.into_iter().for_each(|row| model.list.want(row));
+            Vec::new()
+        }
+        Msg::Alerts(read) => {
+            alerts::on_read(model, read, now.mono);
+            Vec::new()
+        }
+        Msg::FoundMarks(found) => {
+            marks::on_found(model, found, now.mono);
             Vec::new()
         }
         Msg::Known(known) => add::on_known(model, &known),
@@ -123,9 +136,11 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Done(text) => {
+            prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
+        Msg::Fault(text) if prompt::on_fault(model, &text) => Vec::new(),
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
@@ -151,7 +166,7 @@ fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
     let open = match model.screen {
         Screen::Detail { .. } => model.list.selected.filter(polled),
-        Screen::List => None,
+        Screen::List | Screen::Alerts => None,
     };
     let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
     if open == said && (open.is_some() || model.looked_at.is_none()) {
@@ -168,7 +183,8 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     if std::mem::take(&mut model.unread) {
         model.look_again();
     }
-    std::mem::take(&mut model.uncounted).then_some(Effect::Count).into_iter().collect()
+    let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
+    alerts::read_if_due(model, now.mono).into_iter().chain(count).collect()
 }
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
@@ -185,9 +201,11 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     leave_deleted(model, &news, now);
+    forget_deleted(model, &news);
     model.look_again();
     let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
+    let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).collect()
 }
 
 /// What is open and was removed can't stay open.
@@ -197,6 +215,15 @@ fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     if removed && matches!(model.screen, Screen::Detail { .. }) {
         model.screen = Screen::List;
         model.tell(Tone::Bad, "It was removed.", now.mono);
+    }
+}
+
+/// What was removed is marked no more.
+fn forget_deleted(model: &mut Model, news: &News) {
+    for change in &news.changes {
+        if let What::Deleted { row } = change.what {
+            model.marks.forget(RowId(row));
+        }
     }
 }
 
@@ -212,6 +239,15 @@ fn on_page(model: &mut Model, (request, page): (PageRequest, Result<Page, String
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
     uncounted.then_some(Effect::Count).into_iter().collect()
+}
+
+/// What is tracked was counted for a view, or why it wasn't: of another view it may have been called off.
+fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
+    let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+    let uncounted = uncounted.filter(|_| view == model.list.view());
+    model.uncounted |= uncounted.is_some();
+    uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
+    Vec::new()
 }
 
 fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
@@ -231,7 +267,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
         Overlay::Filter { .. } => filter::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
         Overlay::Palette(_) => palette::on_paste(model, text),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
+        Overlay::Prompt(_) => {
+            prompt::on_paste(model, text);
+            Vec::new()
+        }
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -250,6 +290,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Overlay::Filter { .. } => return filter::on_key(model, key),
         Overlay::Add(_) => return add::on_key(model, key),
         Overlay::Palette(_) => return palette::on_key(model, key, now),
+        Overlay::Prompt(_) => return prompt::on_key(model, key),
+        Overlay::Menu(_) => return menu::on_key(model, key, now),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
     }
     let context = model.context();
@@ -264,26 +306,37 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     match id {
         Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
         Id::Redraw => return vec![Effect::Redraw],
-        Id::PollNow => return poll_now(model, now),
+        Id::PollNow => return poll::selected(model, now),
+        Id::PollMarked => return poll::marked(model, now),
+        Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
+        Id::Acknowledge => act::acknowledge(model, now.mono),
+        Id::Note => act::ask(model, Purpose::Note, now.mono),
+        Id::Ticket => act::ticket(model, now.mono),
+        Id::Labels => act::ask(model, Purpose::Labels, now.mono),
+        Id::Export => act::export(model, now),
         Id::Answer => return answer(model, now),
-        Id::Untrack => return of_selected(model, Effect::Untrack),
+        Id::Untrack => return act::untrack(model, now.mono),
         Id::Undo => return vec![Effect::TakeBack],
         Id::Redo => return vec![Effect::DoAgain],
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
+        Id::Alerts => return alerts::open(model, now.mono),
+        Id::NextState => model.alert_list.turn(true),
+        Id::PrevState => model.alert_list.turn(false),
+        Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
         Id::Open if model.list.selected.is_some() => {
-            model.list.chosen = true;
+            (model.list.chosen, model.alert_list.is_behind) = (true, false);
             model.screen = Screen::Detail { scroll: 0 };
         }
         Id::Open => {}
         Id::Back => match model.overlay {
             Overlay::Help { .. } | Overlay::Answer { .. } => model.overlay = Overlay::None,
-            _ => {
-                model.screen = Screen::List;
-                // What was open may have left the view meanwhile.
-                model.look_again();
-            }
+            _ => return alerts::back(model, now.mono),
         },
+        Id::Clear if !model.marks.is_empty() => model.marks.clear(),
         Id::Clear => return filter::set(model, ""),
+        Id::Mark => marks::toggle(model),
+        Id::MarkRange => return marks::range(model, now.mono),
+        Id::MarkAll => return vec![Effect::FindMarks(Markable::Shown)],
         Id::Filter => filter::open(model),
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
@@ -324,6 +377,7 @@ fn scroll(model: &mut Model, lines: isize, now: Now) {
         (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) | (_, Screen::Detail { scroll }) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
+        (_, Screen::Alerts) => model.alert_list.move_by(lines),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }
@@ -335,29 +389,11 @@ fn to_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
 /// Shows the reply about the selected transaction, and copies it.
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
-    let Some(tx) = model.selected() else { return Vec::new() };
+    let Some(tx) = model.at_hand() else { return Vec::new() };
     let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
     model.list.chosen = true;
     model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
     vec![Effect::Copy(text)]
-}
-
-/// Does something to the selected transaction, which is chosen by that.
-fn of_selected(model: &mut Model, effect: fn(RowId) -> Effect) -> Vec<Effect> {
-    model.list.chosen |= model.list.selected.is_some();
-    model.list.selected.map(effect).into_iter().collect()
-}
-
-fn poll_now(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(row) = model.list.selected else { return Vec::new() };
-    model.list.chosen = true;
-    let nobody = model.live_poller(now.wall).is_none_or(|report| report.health == "waiting");
-    let told = match nobody {
-        true => "Nobody polls just now; it is asked about as soon as a poller runs.",
-        false => "Asked to be polled next (one request; 5 s after its last at the earliest).",
-    };
-    model.tell(if nobody { Tone::Bad } else { Tone::Good }, told, now.mono);
-    vec![Effect::PollNow(row)]
 }
 
 #[cfg(test)]

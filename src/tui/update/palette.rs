@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, dispatch, filter};
+use super::{Effect, act, dispatch, filter};
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
@@ -97,15 +97,20 @@ pub(super) fn reverse(model: &mut Model, now: Now) -> Vec<Effect> {
     sort(model, &keys.join(","), now)
 }
 
-/// Removes the selected transaction for good, if that was said.
+/// Removes for good, if that was said.
 fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
-    let Some(tx) = model.selected() else { return Vec::new() };
-    let (row, hash) = (tx.id, tx.told.transaction_id.short("..."));
+    let rows = act::targets(model, now.mono);
+    let what = match (rows.as_slice(), model.selected()) {
+        ([], _) => return Vec::new(),
+        ([_], Some(tx)) if !model.marks.contains(tx.id) => tx.told.transaction_id.short("..."),
+        (rows, _) => format!("the {} marked ones", rows.len()),
+    };
     if said == "yes" {
-        return vec![Effect::Delete(row)];
+        model.marks.clear();
+        return vec![Effect::Delete(rows)];
     }
     let ask =
-        format!("This removes {hash} with its history for good; to do so type :delete yes (x only stops polling it).");
+        format!("This removes {what} with all history for good: type :delete yes to do so. x only stops polling.");
     model.tell(Tone::Bad, ask, now.mono);
     Vec::new()
 }

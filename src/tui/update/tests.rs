@@ -11,10 +11,12 @@ use crate::{
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
+    store::Edit,
     tui::{
         command::{COMMANDS, Command, Context},
+        effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::history::HistoryEntry,
+        model::{alerts::AlertTab, history::HistoryEntry},
     },
 };
 
@@ -60,6 +62,12 @@ fn placed(context: Context, tab: &str) -> Desk {
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
+        Context::Alerts => {
+            let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
+            hear(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
+            press(&mut model, &["A"], now());
+            press(&mut model, &["j"; 12], now());
+        }
         Context::Page => {
             press(&mut model, &["?"], now());
             press(&mut model, &["j"; 12], now());
@@ -71,20 +79,30 @@ fn placed(context: Context, tab: &str) -> Desk {
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
         (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => *scroll,
+        (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
     }
+}
+
+fn asks(model: &Model, purpose: &Purpose) -> bool {
+    matches!(&model.overlay, Overlay::Prompt(prompt) if prompt.purpose == *purpose)
 }
 
 /// Whether the key did what the help says of its command, from the place `before`.
 fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
         (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
+        (Overlay::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         _ => view::scroll_end(model, now()),
     };
     let after = place(model);
     let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
         Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
+        Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
+        Id::NextState => model.alert_list.tab == AlertTab::Firing,
+        Id::PrevState => model.alert_list.tab == AlertTab::Acknowledged,
+        Id::Acknowledge if model.screen == Screen::Alerts => asks(model, &Purpose::AcknowledgeAlerts(vec![1_309])),
         Id::Open => model.screen == Screen::Detail { scroll: 0 },
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
@@ -95,13 +113,24 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
+        Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
+        Id::MarkRange => model.marks.range == Some(RowId(21)),
+        Id::MarkAll => model.marks.count() == 40,
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
         Id::Answer => {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
-        Id::PollNow => effects == [Effect::PollNow(RowId(21))],
-        Id::Untrack => effects == [Effect::Untrack(RowId(21))],
+        Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
+        Id::PollMarked => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing is marked")),
+        Id::Acknowledge => {
+            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to acknowledge"))
+        }
+        Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
+        Id::Ticket => asks(model, &Purpose::Ticket(vec![RowId(21)])),
+        Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
+        Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
+        Id::Untrack => effects == [Effect::Work(Work::Edit(Edit::Untrack(vec![RowId(21)])))],
         Id::Undo => effects == [Effect::TakeBack],
         Id::Redo => effects == [Effect::DoAgain],
         Id::Down => after == before + 1,
@@ -172,7 +201,7 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
         type_in(model, text, now());
         press(model, &["Enter"], now())
     };
-    assert_eq!(run(&mut model, "poll"), [Effect::PollNow(RowId(21))]);
+    assert_eq!(run(&mut model, "poll"), [Effect::PollNow(vec![RowId(21)])]);
     run(&mut model, "filter status:ongoing");
     assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("status:ongoing", 20));
     run(&mut model, "sort tick");
@@ -232,7 +261,9 @@ fn each_saved_view_has_its_filter_and_all_of_it_is_remembered() {
 #[test]
 fn nothing_is_removed_by_less_than_two_words() {
     let mut model = dashboard("5");
-    for (text, effects) in [("delete", vec![]), ("delete y", vec![]), ("delete yes", vec![Effect::Delete(RowId(21))])] {
+    for (text, effects) in
+        [("delete", vec![]), ("delete y", vec![]), ("delete yes", vec![Effect::Delete(vec![RowId(21)])])]
+    {
         press(&mut model, &[":"], now());
         type_in(&mut model, text, now());
         assert_eq!(press(&mut model, &["Enter"], now()), effects, "{text}");
@@ -307,6 +338,10 @@ fn a_paste_into_the_filter_is_one_clean_line() {
 fn row(number: i64) -> String {
     format!("0x{number:064x},42161,8453,quote-{number}")
 }
+
+mod act;
+mod alerts;
+mod marks;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
     match effects {
@@ -473,7 +508,7 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
         hear(&mut model, changed(Vec::new()), report, now());
-        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(RowId(21))]);
+        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
         assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);
@@ -486,7 +521,8 @@ fn with_nothing_tracked_no_command_does_harm() {
         let mut model = blank((80, 24));
         hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
         press(&mut model, &[key], now());
-        assert_eq!((model.screen, model.list.selected), (Screen::List, None), "{key}");
+        let there = if *key == "A" { Screen::Alerts } else { Screen::List };
+        assert_eq!((model.screen, model.list.selected), (there, None), "{key}");
     }
 }
 

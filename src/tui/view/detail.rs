@@ -41,7 +41,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let lines = lines(look, usize::from(inner.width));
     let scroll = match look.model.screen {
         Screen::Detail { scroll } => scroll.min(lines.len().saturating_sub(usize::from(inner.height))),
-        Screen::List => 0,
+        Screen::List | Screen::Alerts => 0,
     };
     if panes.split {
         let more = lines.len() > scroll + usize::from(inner.height);

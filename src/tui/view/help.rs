@@ -36,6 +36,10 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     let mut lines = vec![title("SYMBOLS")];
     lines.extend(paragraph(&format!("{}, # not documented", statuses.join(", ")), columns));
     lines.extend(paragraph("!! act now, ! look, i for information; DUE: until support may be contacted", columns));
+    lines.extend(paragraph(
+        "first column: > selected, x marked, X both; ACT works on the marked ones, else on the selected one",
+        columns,
+    ));
     for group in Group::ALL {
         lines.extend([Line::default(), title(group.title())]);
         let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);

@@ -10,7 +10,7 @@ use ratatui::{
     widgets::{Block, Paragraph},
 };
 
-use super::{Look, layout::Panes};
+use super::{Look, layout::Panes, marks};
 use crate::{
     domain::{glance, ids::RowId, span, transaction::Transaction, width},
     tui::model::list::Tab,
@@ -58,7 +58,8 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let mut lines = vec![titles(look, inner.width)];
     let list = &look.model.list;
     let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
-    lines.extend(shown.filter_map(|row| line(look, *row, inner.width)));
+    let range = look.model.range();
+    lines.extend(shown.filter_map(|row| line(look, (*row, range), inner.width)));
     if list.part.rows.is_empty() {
         lines.extend(
             empty(look)
@@ -79,6 +80,10 @@ fn block<'a>(look: &Look<'_>) -> Block<'a> {
         .border_style(look.theme.dim())
         .title(Span::styled(title, look.theme.label()))
         .title_bottom(Span::styled(format!(" row {number} of {total} "), look.theme.dim()))
+        .title_bottom(Span::styled(
+            marks::words(look).map_or_else(String::new, |words| format!(" {words} ")),
+            look.theme.label(),
+        ))
 }
 
 fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
@@ -104,10 +109,10 @@ fn aligned(column: Column, text: &str, columns: usize, look: &Look<'_>) -> Strin
     }
 }
 
-fn line(look: &Look<'_>, row: RowId, columns_of_pane: u16) -> Option<Line<'static>> {
+fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) -> Option<Line<'static>> {
     let tx = look.model.transactions.get(&row)?;
     let selected = look.model.list.selected == Some(row);
-    let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
+    let mut spans = vec![Span::raw(marks::letter(look, row, range))];
     for (column, _, columns) in columns(columns_of_pane) {
         let (text, style) = cell(look, tx, column);
         spans.push(Span::styled(aligned(column, &text, columns, look), style));

@@ -12,6 +12,7 @@
 //! It knows the model, the theme and the command table; it must never read anything else, not even the time.
 
 mod add;
+mod alerts;
 mod answer;
 mod detail;
 mod header;
@@ -19,7 +20,10 @@ mod help;
 mod layout;
 mod legs;
 mod list;
+mod marks;
+mod menu;
 mod palette;
+mod prompt;
 mod status;
 
 use ratatui::{
@@ -46,6 +50,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let below_header = match model.screen {
         Screen::List => header::filter(&look, panes.filter.width),
         Screen::Detail { .. } => detail::position(&look, &panes),
+        Screen::Alerts => alerts::tabs(&look, panes.filter.width),
     };
     frame.render_widget(below_header, panes.filter);
     if let Some(pane) = panes.list {
@@ -53,9 +58,13 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     if let Some(pane) = panes.preview {
         frame.render_widget(Paragraph::new(detail::preview(&look, pane)), pane);
+        marks::over_line(&look, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
         detail::draw(&look, &panes, pane, frame);
+    }
+    if model.screen == Screen::Alerts {
+        alerts::draw(&look, panes.body, frame);
     }
     frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
     overlay(&look, frame, &panes);
@@ -78,6 +87,8 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);
         }
+        Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
+        Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),
     }
 }
 
@@ -99,6 +110,11 @@ pub fn list_height(model: &Model) -> usize {
     list::rows_in(&layout::panes_of(Screen::List, model, area(model)))
 }
 
+/// Rows that the alerts have room for.
+pub fn alerts_height(model: &Model) -> usize {
+    alerts::rows_in(layout::panes_of(Screen::Alerts, model, area(model)).body)
+}
+
 /// Rows of whatever scrolls now: the help, the detail, or the list.
 pub fn page(model: &Model) -> usize {
     let panes = layout::panes(model, area(model));
@@ -108,6 +124,7 @@ pub fn page(model: &Model) -> usize {
         _ if is_page => usize::from(panes.body.height).saturating_sub(2),
         (_, Screen::Detail { .. }) => usize::from(panes.body.height).saturating_sub(if bordered { 2 } else { 0 }),
         (_, Screen::List) => list::rows_in(&panes),
+        (_, Screen::Alerts) => alerts::rows_in(panes.body),
     }
 }
 
@@ -120,7 +137,7 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
         (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
         (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
         (_, Screen::Detail { .. }) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
-        (_, Screen::List) => 0,
+        (_, Screen::List | Screen::Alerts) => 0,
     }
 }
 

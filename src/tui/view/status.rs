@@ -7,10 +7,13 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::Look;
+use super::{Look, marks};
 use crate::{
     domain::{advice, alert::Severity, filter, glance, need, span, width},
-    tui::model::{Overlay, Tone},
+    tui::{
+        command::Id,
+        model::{Overlay, Screen, Tone},
+    },
 };
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
@@ -32,7 +35,8 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     let [critical, warning, info] = look.model.overview.alerts;
-    let text = format!(" !!{critical} !{warning} i{info}  ? help / filter n add q quit");
+    let marked = marks::words(look).map_or_else(String::new, |words| format!("  {words}"));
+    let text = format!(" !!{critical} !{warning} i{info}{marked}  ? help / filter n add q quit");
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
@@ -61,7 +65,21 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
     }
+    spans.extend(way_to_the_list(look, &spans, columns));
     Line::from(spans)
+}
+
+/// Which key shows all of them, at the line's end if there is room.
+fn way_to_the_list(look: &Look<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
+    const HINT: &str = " list ";
+    let key = look.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
+    let used: usize = line.iter().map(|span| width::of(&span.content)).sum();
+    let needed = width::of(key) + width::of(HINT);
+    if look.model.screen == Screen::Alerts || used + 2 + needed > columns {
+        return Vec::new();
+    }
+    let gap = " ".repeat(columns - used - needed);
+    vec![Span::raw(gap), Span::styled(key.to_owned(), look.theme.key()), Span::raw(HINT)]
 }
 
 /// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no
@@ -147,6 +165,8 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         },
         Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
+        Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
+        Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             hints(&mut look.model.setting.keys.hints(look.model.context()))
         }

@@ -347,6 +347,8 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod queue;
+
 #[test]
 fn narrow_and_low() {
     insta::assert_snapshot!(screen(&dashboard((40, 9))));

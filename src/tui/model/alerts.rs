@@ -1,0 +1,165 @@
+//! The alerts' own list: what stands, the gravest first, and which of it a person looks at.
+//!
+//! The selection follows the alert, never the row. It holds no more than [`AlertList::MOST`], and says when there are more.
+
+use crate::{
+    clock::Mono,
+    domain::{
+        alert::{Alert, Subject},
+        ids::RowId,
+        transaction::Transaction,
+    },
+};
+
+/// Which alerts are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlertTab {
+    /// All that stand.
+    #[default]
+    All,
+    /// Those that nobody has taken on.
+    Firing,
+    /// Those that somebody has.
+    Acknowledged,
+}
+
+impl AlertTab {
+    /// All of them, from left to right.
+    pub const ALL: [Self; 3] = [Self::All, Self::Firing, Self::Acknowledged];
+
+    /// The title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::Firing => "Firing",
+            Self::Acknowledged => "Acked",
+        }
+    }
+
+    fn holds(self, alert: &Alert) -> bool {
+        match self {
+            Self::All => true,
+            Self::Firing => alert.acknowledged.is_none(),
+            Self::Acknowledged => alert.acknowledged.is_some(),
+        }
+    }
+}
+
+/// An alert, and the transaction that it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlertRow {
+    /// The alert.
+    pub alert: Alert,
+    /// Its transaction; `None` if it is about the whole profile.
+    pub transaction: Option<Transaction>,
+}
+
+/// What was read of the alerts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AlertPage {
+    /// The gravest, in order.
+    pub rows: Vec<AlertRow>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+/// The list's state.
+#[derive(Debug, Default)]
+pub struct AlertList {
+    /// Which ones are shown.
+    pub tab: AlertTab,
+    /// What was read; `None` before the first reading.
+    pub page: Option<AlertPage>,
+    /// The selected alert, by the store's number.
+    pub selected: Option<i64>,
+    /// The first row on the screen.
+    pub top: usize,
+    /// Rows that the screen has room for.
+    pub height: usize,
+    /// Whether the transaction that is open was opened from here.
+    pub is_behind: bool,
+    /// Whether it may look otherwise by now.
+    pub stale: bool,
+    /// When it was last asked for.
+    pub asked_at: Option<Mono>,
+}
+
+impl AlertList {
+    /// The most that is read.
+    pub const MOST: usize = 1_000;
+
+    /// How many a tab holds, of what was read.
+    pub fn count(&self, tab: AlertTab) -> usize {
+        self.rows_of(tab).count()
+    }
+
+    fn rows_of(&self, tab: AlertTab) -> impl Iterator<Item = &AlertRow> {
+        self.page.iter().flat_map(|page| &page.rows).filter(move |row| tab.holds(&row.alert))
+    }
+
+    /// What is shown, in order.
+    pub fn rows(&self) -> Vec<&AlertRow> {
+        self.rows_of(self.tab).collect()
+    }
+
+    /// The selected one.
+    pub fn row(&self) -> Option<&AlertRow> {
+        self.rows_of(self.tab).find(|row| Some(row.alert.id) == self.selected)
+    }
+
+    /// Where the selected one stands.
+    pub fn position(&self) -> Option<usize> {
+        self.rows_of(self.tab).position(|row| Some(row.alert.id) == self.selected)
+    }
+
+    /// What else stands for a transaction, with the selected one.
+    pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
+        let own = |found: &&AlertRow| found.alert.subject == Subject::Transaction(row);
+        self.rows_of(AlertTab::All).filter(own).map(|found| found.alert.clone()).collect()
+    }
+
+    /// Takes in what was read. If the selected one has left, its neighbour takes its place.
+    pub fn take_in(&mut self, mut page: AlertPage) {
+        let place = self.position().unwrap_or(0);
+        // What somebody looks after sinks, and stays in sight.
+        page.rows.sort_by_key(|row| row.alert.acknowledged.is_some());
+        self.page = Some(page);
+        if self.position().is_none() {
+            self.select(place);
+        }
+        self.scroll_into_view();
+    }
+
+    /// Shows the next tab, or the one before.
+    pub fn turn(&mut self, forwards: bool) {
+        let count = AlertTab::ALL.len();
+        let here = AlertTab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
+        let there = (here + if forwards { 1 } else { count - 1 }) % count;
+        self.tab = AlertTab::ALL.get(there).copied().unwrap_or_default();
+        if self.position().is_none() {
+            self.select(0);
+        }
+        self.scroll_into_view();
+    }
+
+    /// Selects the row so many further down, or up; stops at the ends.
+    pub fn move_by(&mut self, rows: isize) {
+        self.select(self.position().unwrap_or(0).saturating_add_signed(rows));
+    }
+
+    /// Selects the row at this place, or the last one.
+    fn select(&mut self, place: usize) {
+        let rows = self.rows();
+        self.selected = rows.get(place).or(rows.last()).map(|row| row.alert.id);
+        self.scroll_into_view();
+    }
+
+    /// Scrolls as little as needed to show the selected row, and leaves no empty space below the last one.
+    pub fn scroll_into_view(&mut self) {
+        let height = self.height.max(1);
+        if let Some(place) = self.position() {
+            self.top = self.top.clamp(place.saturating_sub(height - 1), place);
+        }
+        self.top = self.top.min(self.count(self.tab).saturating_sub(height));
+    }
+}

@@ -1,0 +1,97 @@
+//! Acting on transactions: what an action works on, and what it asks first.
+//!
+//! One function says what is meant; every action and every question goes by it.
+
+use super::{Effect, marks};
+use crate::{
+    clock::{Mono, Now},
+    domain::{alert::Alert, ids::RowId},
+    store::Edit,
+    tui::{
+        effect::Work,
+        model::{
+            Model, Overlay, Screen, Tone,
+            prompt::{Prompt, Purpose},
+        },
+    },
+};
+
+/// What an action works on: in the list the marked ones if there are any, else the selected one, which is chosen by that;
+/// elsewhere what is open. None, with a word on why, while a range is open that reaches too far to know.
+pub(super) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
+    model.list.chosen |= model.list.selected.is_some();
+    if model.screen == Screen::List {
+        if !marks::end_range(model, now) {
+            model.tell(Tone::Bad, "The range reaches far: press v to mark it, or Esc, and then again.", now);
+            return Vec::new();
+        }
+        if model.marks.count() > 0 {
+            return model.marks.rows();
+        }
+    }
+    model.list.selected.into_iter().collect()
+}
+
+/// Stops polling.
+pub(super) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
+    match targets(model, now) {
+        rows if rows.is_empty() => Vec::new(),
+        rows => vec![Effect::Work(Work::Edit(Edit::Untrack(rows)))],
+    }
+}
+
+/// Opens the prompt for something that is done with words.
+pub(super) fn ask(model: &mut Model, purpose: fn(Vec<RowId>) -> Purpose, now: Mono) {
+    let rows = targets(model, now);
+    if !rows.is_empty() {
+        open(model, purpose(rows), String::new());
+    }
+}
+
+/// Opens the prompt for the note of an acknowledgement, if there is anything to acknowledge as far as that is known.
+pub(super) fn acknowledge(model: &mut Model, now: Mono) {
+    let rows = targets(model, now);
+    let standing = match rows.as_slice() {
+        [] => return,
+        [row] => Some(model.alerts_of(*row)),
+        _ => None,
+    };
+    let is_taken = |alert: &Alert| alert.acknowledged.is_some();
+    match standing {
+        Some([]) => model.tell(Tone::Bad, "Nothing to acknowledge: no alert stands here.", now),
+        Some(alerts) if alerts.iter().all(is_taken) => {
+            model.tell(Tone::Bad, "It is acknowledged already, until its status changes.", now);
+        }
+        _ => open(model, Purpose::Acknowledge(rows), String::new()),
+    }
+}
+
+/// Opens the prompt for the ticket; of a single transaction it begins with the one it has.
+pub(super) fn ticket(model: &mut Model, now: Mono) {
+    let rows = targets(model, now);
+    let present = match rows.as_slice() {
+        [] => return,
+        [row] => model.transactions.get(row).and_then(|tx| tx.told.ticket.clone()),
+        _ => None,
+    };
+    open(model, Purpose::Ticket(rows), present.unwrap_or_default());
+}
+
+/// Opens the prompt for the name of a file: for the marked ones, or else for all that is shown.
+pub(super) fn export(model: &mut Model, now: Now) {
+    if !marks::end_range(model, now.mono) || model.list.total == Some(0) && model.marks.is_empty() {
+        model.tell(Tone::Bad, "Nothing to export: nothing is marked, and nothing shown.", now.mono);
+        return;
+    }
+    let purpose = match model.marks.count() {
+        0 => Purpose::ExportShown(model.list.total),
+        _ => Purpose::Export(model.marks.rows()),
+    };
+    // A name that isn't there yet.
+    let local = now.wall.with_timezone(&model.setting.zone);
+    open(model, purpose, local.format("hoptop-%Y-%m-%d-%H%M%S.csv").to_string());
+}
+
+fn open(model: &mut Model, purpose: Purpose, text: String) {
+    model.overlay = Overlay::Prompt(Prompt::new(purpose, text));
+}

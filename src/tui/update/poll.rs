@@ -1,0 +1,70 @@
+//! Polling now: one, or what is marked. Many cost much of the budget, so it says how much before it asks.
+
+use std::time::Duration;
+
+use super::Effect;
+use crate::{
+    clock::Now,
+    domain::{ids::RowId, span},
+    tui::model::{
+        Model, Overlay, Tone,
+        menu::{Choice, Menu},
+    },
+};
+
+/// So many are asked for without a question.
+const FEW: usize = 10;
+
+/// Asks for the selected one.
+pub(super) fn selected(model: &mut Model, now: Now) -> Vec<Effect> {
+    model.list.chosen |= model.list.selected.is_some();
+    model.list.selected.map_or_else(Vec::new, |row| ask(model, vec![row], now))
+}
+
+/// Asks for the marked ones; if these are many, only after a yes.
+pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
+    let rows = model.marks.rows();
+    match rows.len() {
+        0 => {
+            model.tell(Tone::Bad, "Nothing is marked: Space marks, r polls this one.", now.mono);
+            Vec::new()
+        }
+        1..=FEW => ask(model, rows, now),
+        count => {
+            let yes = (format!("yes, poll all {count}"), Choice::PollNow(rows));
+            let menu = Menu::confirm(format!("Poll {count} now?"), cost(model, count, now), yes);
+            model.overlay = Overlay::Menu(menu);
+            Vec::new()
+        }
+    }
+}
+
+/// What so many requests cost.
+fn cost(model: &Model, count: usize, now: Now) -> String {
+    let allowed = model.live_poller(now.wall).and_then(|report| Some(report.need.as_ref()?.allowed));
+    let Some(allowed) = allowed.filter(|allowed| *allowed > 0.0) else {
+        return format!("{count} requests, as soon as somebody polls.");
+    };
+    let spent = |share: f64| {
+        let span = Duration::try_from_secs_f64(count as f64 / allowed / share);
+        span.map_or_else(|_| "more than anybody waits".to_owned(), span::long)
+    };
+    let (all, half) = (spent(1.0), spent(0.5));
+    // What a person asks for gets at most half of the budget, so that the others aren't forgotten.
+    format!(
+        "{count} requests, about {all} of the budget at {allowed:.2} rps. They get half of it: done in about {half}."
+    )
+}
+
+/// Asks whoever polls, and says whether anybody does.
+pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
+    let nobody = model.live_poller(now.wall).is_none_or(|report| report.health == "waiting");
+    let told = match (nobody, rows.len()) {
+        (true, 1) => "Nobody polls just now; it is asked about as soon as a poller runs.".to_owned(),
+        (true, count) => format!("Nobody polls just now; the {count} are asked about as soon as a poller runs."),
+        (false, 1) => "Asked to be polled next (one request; 5 s after its last at the earliest).".to_owned(),
+        (false, count) => format!("{count} asked to be polled next ({count} requests)."),
+    };
+    model.tell(if nobody { Tone::Bad } else { Tone::Good }, told, now.mono);
+    vec![Effect::PollNow(rows)]
+}

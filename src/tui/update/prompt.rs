@@ -1,0 +1,93 @@
+//! The prompt's keys: what is typed is checked by Enter, carried out, and gone only when that has worked.
+
+use crossterm::event::{Event, KeyCode, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::Effect;
+use crate::{
+    domain::text,
+    store::Edit,
+    tui::{
+        effect::Work,
+        model::{
+            Model, Overlay,
+            prompt::{LabelChange, Prompt, Purpose},
+        },
+    },
+};
+
+pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Overlay::Prompt(prompt) = &mut model.overlay else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => model.overlay = Overlay::None,
+        // What was sent is waited for.
+        _ if prompt.is_sent => {}
+        KeyCode::Enter => return submit(prompt),
+        _ => {
+            if prompt.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                prompt.wrong = None;
+            }
+        }
+    }
+    Vec::new()
+}
+
+pub(super) fn on_paste(model: &mut Model, pasted: &str) {
+    let Overlay::Prompt(prompt) = &mut model.overlay else { return };
+    if !prompt.is_sent {
+        prompt.input = Input::new(format!("{}{}", prompt.input.value(), text::clean(pasted)));
+        prompt.wrong = None;
+    }
+}
+
+fn submit(prompt: &mut Prompt) -> Vec<Effect> {
+    match work(prompt) {
+        Ok(work) => {
+            prompt.is_sent = true;
+            vec![Effect::Work(work)]
+        }
+        Err(wrong) => {
+            prompt.wrong = Some(wrong.to_owned());
+            Vec::new()
+        }
+    }
+}
+
+/// What is to be done, or what is wrong with what was typed.
+fn work(prompt: &Prompt) -> Result<Work, &'static str> {
+    let typed = prompt.typed();
+    let file = || typed.clone().ok_or("Type the file's name, or leave with Esc.");
+    Ok(match &prompt.purpose {
+        Purpose::Acknowledge(rows) => Work::Acknowledge { rows: rows.clone(), note: typed },
+        Purpose::AcknowledgeAlerts(alerts) => Work::Edit(Edit::Acknowledge { alerts: alerts.clone(), note: typed }),
+        Purpose::Note(rows) => {
+            let text = typed.ok_or("Type the note, or leave with Esc.")?;
+            Work::Edit(Edit::Note { rows: rows.clone(), text })
+        }
+        Purpose::Ticket(rows) => Work::Edit(Edit::Ticket { rows: rows.clone(), ticket: typed }),
+        Purpose::Labels(rows) => {
+            let LabelChange { add, remove } = LabelChange::parse(prompt.input.value())?;
+            Work::Edit(Edit::Labels { rows: rows.clone(), add, remove })
+        }
+        Purpose::Export(rows) => Work::Export { file: file()?, rows: Some(rows.clone()) },
+        Purpose::ExportShown(_) => Work::Export { file: file()?, rows: None },
+    })
+}
+
+/// What was asked for is done: the prompt goes.
+pub(super) fn on_done(model: &mut Model) {
+    if matches!(&model.overlay, Overlay::Prompt(prompt) if prompt.is_sent) {
+        model.overlay = Overlay::None;
+    }
+}
+
+/// It failed: the prompt stays, and says why. Whether there is one that does.
+pub(super) fn on_fault(model: &mut Model, fault: &str) -> bool {
+    match &mut model.overlay {
+        Overlay::Prompt(prompt) if prompt.is_sent => {
+            (prompt.is_sent, prompt.wrong) = (false, Some(fault.to_owned()));
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,133 @@
+//! The alerts' own list by the keys: what it shows, where it leads, and that it keeps up.
+
+use super::*;
+use crate::{
+    domain::alert::{Acknowledgement, Alert},
+    tui::model::{alerts::AlertTab, prompt::Prompt},
+};
+
+fn of(row: i64, rule: Rule) -> Alert {
+    alert(rule, Some(RowId(row)), "")
+}
+
+fn taken(mut alert: Alert) -> Alert {
+    alert.acknowledged = Some(Acknowledgement { at: now().wall, note: None });
+    alert
+}
+
+/// The dashboard with its alerts open: one overdue, two regressed of which one is taken on, and one of the profile.
+fn opened() -> Desk {
+    let mut model = dashboard("5");
+    hear(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
+    press(&mut model, &["A"], now());
+    model
+}
+
+fn alerts() -> Vec<Alert> {
+    let profile = alert(Rule::BudgetShort, None, "the need stays over the budget");
+    vec![of(5, Rule::Regressed), taken(of(15, Rule::Overdue)), of(30, Rule::Regressed), profile]
+}
+
+fn shown(model: &Model) -> Vec<i64> {
+    model.alert_list.rows().iter().map(|row| row.alert.id).collect()
+}
+
+fn id(row: i64, rule: Rule) -> i64 {
+    of(row, rule).id
+}
+
+#[test]
+fn the_gravest_comes_first_and_what_is_taken_on_last() {
+    let model = opened();
+    let profile = alerts()[3].id;
+    let expected = [id(5, Rule::Regressed), id(30, Rule::Regressed), profile, id(15, Rule::Overdue)];
+    assert_eq!((shown(&model), model.alert_list.selected), (expected.to_vec(), Some(expected[0])));
+}
+
+#[test]
+fn the_tabs_hold_what_fires_and_what_is_taken_on() {
+    let mut model = opened();
+    let counts = AlertTab::ALL.map(|tab| model.alert_list.count(tab));
+    assert_eq!(counts, [4, 3, 1]);
+    press(&mut model, &["["], now());
+    assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Acknowledged, vec![id(15, Rule::Overdue)]));
+    press(&mut model, &["]", "]"], now());
+    assert_eq!((model.alert_list.tab, shown(&model).len()), (AlertTab::Firing, 3));
+}
+
+#[test]
+fn enter_opens_the_transaction_and_esc_leads_back_here_and_then_to_the_list() {
+    let mut model = opened();
+    press(&mut model, &["4"], now());
+    let effects = press(&mut model, &["j", "Enter"], now());
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail { scroll: 0 }, Some(RowId(30))));
+    assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::LookAt(Some(RowId(30)))]);
+    hear(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
+    assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "it stays open");
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.screen, model.alert_list.selected), (Screen::Alerts, Some(id(30, Rule::Regressed))));
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.screen, Screen::List);
+}
+
+#[test]
+fn the_filter_and_the_view_stay_as_they_are() {
+    let mut model = opened();
+    press(&mut model, &["Esc", "4", "A", "j", "Enter", "Esc", "Esc"], now());
+    assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::Done, ""));
+    assert!(model.list.position().is_some());
+}
+
+#[test]
+fn what_is_about_the_profile_says_what_to_do() {
+    let mut model = opened();
+    press(&mut model, &["j", "j", "Enter"], now());
+    assert_eq!(model.screen, Screen::Alerts);
+    assert!(model.notice.as_ref().unwrap().text.starts_with("It is about the whole profile"));
+}
+
+#[test]
+fn the_selected_alert_alone_is_acknowledged() {
+    let mut model = opened();
+    press(&mut model, &["j", "a"], now());
+    type_in(&mut model, "mine", now());
+    let alerts = vec![id(30, Rule::Regressed)];
+    let expected = Edit::Acknowledge { alerts, note: Some("mine".into()) };
+    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(Work::Edit(expected))]);
+    press(&mut model, &["Esc", "G", "a"], now());
+    assert!(!matches!(&model.overlay, Overlay::Prompt(Prompt { .. })), "it is taken on already");
+}
+
+#[test]
+fn the_answer_is_about_the_alert_s_transaction() {
+    let mut model = opened();
+    press(&mut model, &["j", "c"], now());
+    let hash = format!("{:064x}", 30);
+    assert!(matches!(&model.overlay, Overlay::Answer { text, .. } if text.contains(&hash)));
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.screen, Screen::Alerts);
+}
+
+#[test]
+fn it_keeps_up_with_the_store_at_most_once_a_second() {
+    let mut model = opened();
+    press(&mut model, &["j"], now());
+    let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
+    hear(&mut model, everything(Vec::new(), vec![of(30, Rule::Regressed), of(40, Rule::Overdue)]), None, now());
+    assert_eq!(shown(&model).len(), 4, "it was read just now");
+    model.take(Msg::Tick, later(1));
+    assert_eq!(shown(&model), [id(40, Rule::Overdue), id(30, Rule::Regressed)]);
+    assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)), "the selection follows the alert");
+    hear(&mut model, everything(Vec::new(), vec![of(40, Rule::Overdue)]), None, later(3));
+    assert_eq!((shown(&model).len(), model.alert_list.selected), (1, Some(id(40, Rule::Overdue))));
+}
+
+#[test]
+fn a_reading_that_failed_is_said_and_tried_again() {
+    let mut model = opened();
+    model.take(Msg::Alerts(Err("the store is gone".into())), now());
+    assert_eq!(model.notice.as_ref().unwrap().text, "the store is gone");
+    let later = moment(now().wall + TimeDelta::seconds(1));
+    model.take(Msg::Tick, later);
+    assert_eq!(model.alert_list.asked_at, Some(later.mono));
+}

@@ -1,0 +1,93 @@
+//! Marks by the keys: one by one, ranges near and far, all that are shown.
+
+use super::*;
+use crate::{domain::change::Change, tui::model::marks::Marks};
+
+fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
+    ids.into_iter().map(RowId).collect()
+}
+
+/// So many transactions under way, in the order of their numbers, the first one chosen.
+fn long(count: i64) -> Desk {
+    let mut model = blank((80, 24));
+    let transactions = (1..=count).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
+    hear(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+    press(&mut model, &["/"], now());
+    model.take(Msg::Paste("sort:hash".into()), now());
+    press(&mut model, &["Enter", "g"], now());
+    model
+}
+
+#[test]
+fn space_marks_and_unmarks_one_after_the_other() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "j", "Space"], now());
+    assert_eq!((model.marks.rows(), model.list.selected), (rows([21, 23]), Some(RowId(24))));
+    press(&mut model, &["k", "Space"], now());
+    assert_eq!(model.marks.rows(), rows([21]));
+}
+
+#[test]
+fn a_range_is_marked_from_its_begin_to_here_up_or_down() {
+    let mut model = dashboard("5");
+    press(&mut model, &["v", "k", "k"], now());
+    assert_eq!((model.range(), model.marks.count()), (&rows(19..=21)[..], 0));
+    press(&mut model, &["v"], now());
+    assert_eq!((model.marks.rows(), model.marks.range), (rows(19..=21), None));
+}
+
+#[test]
+fn a_range_beyond_what_was_read_is_the_store_s_to_say() {
+    let mut model = long(500);
+    press(&mut model, &["v", "G"], now());
+    assert_eq!(model.range(), []);
+    press(&mut model, &["v"], now());
+    assert_eq!((model.marks.rows(), model.marks.range), (rows(1..=500), None));
+}
+
+#[test]
+fn more_than_ten_thousand_are_not_marked_and_it_says_so() {
+    let mut model = dashboard("5");
+    model.take(Msg::FoundMarks(None), now());
+    assert_eq!(
+        model.notice.as_ref().unwrap().text,
+        "Nothing was marked: it would be more than 10000 at once. / shows fewer."
+    );
+    model.take(Msg::FoundMarks(Some(rows(1..=9_999))), now());
+    model.take(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
+    assert_eq!((model.marks.count(), model.notice.as_ref().unwrap().tone), (9_999, Tone::Bad));
+    assert_eq!(Marks::MOST, 10_000);
+}
+
+#[test]
+fn marks_stay_through_filters_views_and_new_orders() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "3", "g", "Space", "/"], now());
+    type_in(&mut model, " chain:nowhere", now());
+    press(&mut model, &["Enter", "5"], now());
+    hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    assert_eq!(model.marks.rows(), rows([15, 21]));
+}
+
+#[test]
+fn esc_takes_the_marks_before_the_filter() {
+    let mut model = dashboard("5");
+    press(&mut model, &["v", "Esc"], now());
+    assert!(model.marks.is_empty());
+    press(&mut model, &["Space", "Esc"], now());
+    assert_eq!((model.marks.count(), model.list.filter_text.as_str()), (0, "sort:hash"));
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.list.filter_text, "");
+}
+
+#[test]
+fn what_is_deleted_is_marked_no_more() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "Space"], now());
+    let what = What::Deleted { row: 21 };
+    let change =
+        Change { seq: 99, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
+    let news = News { changes: vec![change], ..News::default() };
+    model.take(Msg::News(Box::new(Heard { news, ..Heard::default() })), now());
+    assert_eq!(model.marks.rows(), rows([22]));
+}

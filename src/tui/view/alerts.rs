@@ -1,0 +1,214 @@
+//! The alerts: one a row, the gravest first, what somebody looks after below; and more on the selected one.
+//!
+//! ```text
+//! tabs          which are shown, how many there are
+//! rows          severity, rule, since when, what it is about, its state, what to do
+//! more          the selected one's case in words, and what to do in full
+//! ```
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use super::Look;
+use crate::{
+    domain::{advice, alert::Alert, glance, span, text, width},
+    tui::model::alerts::{AlertList, AlertRow, AlertTab},
+};
+
+/// A column: its title, its width, and from which width of the pane on it is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Severity,
+    Rule,
+    Since,
+    Item,
+    Route,
+    State,
+    By,
+    Ticket,
+}
+
+const COLUMNS: [(Column, &str, usize, u16); 8] = [
+    (Column::Severity, "", 2, 0),
+    (Column::Rule, "RULE", 15, 0),
+    (Column::Since, "FOR", 4, 0),
+    (Column::Item, "ABOUT", 12, 38),
+    (Column::Route, "ROUTE", 11, 60),
+    (Column::State, "STATE", 6, 46),
+    (Column::By, "ACKED", 8, 70),
+    (Column::Ticket, "TICKET", 9, 80),
+];
+/// From so many columns on what to do stands in the row too.
+const WITH_ACTION: u16 = 100;
+/// Rows for more on the selected one, where there are at least twice as many.
+const MORE: u16 = 6;
+
+fn areas(body: Rect) -> [Rect; 2] {
+    let more = if body.height >= 2 * MORE { MORE } else { 0 };
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body)
+}
+
+/// Rows of alerts that there is room for.
+pub(super) fn rows_in(body: Rect) -> usize {
+    let [list, _] = areas(body);
+    usize::from(list.height.saturating_sub(1))
+}
+
+/// The tabs, in the filter's place.
+pub(super) fn tabs(look: &Look<'_>, columns: u16) -> Line<'static> {
+    let list = &look.model.alert_list;
+    let mut spans = vec![Span::styled(" Alerts  ", look.theme.label())];
+    for tab in AlertTab::ALL {
+        let title = format!("{} {}", tab.title(), list.count(tab));
+        spans.push(match tab == list.tab {
+            true => Span::styled(format!("[{title}]"), look.theme.selected()),
+            false => Span::raw(format!(" {title} ")),
+        });
+    }
+    let more = list.page.as_ref().is_some_and(|page| page.more);
+    if more {
+        spans.push(Span::styled(format!("  of the {} gravest; there are more", AlertList::MOST), look.theme.warning()));
+    }
+    let hint = "[ ] shows others ";
+    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let room = usize::from(columns).saturating_sub(used);
+    if room > width::of(hint) {
+        spans.push(Span::styled(format!("{hint:>room$}"), look.theme.dim()));
+    }
+    Line::from(spans)
+}
+
+pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let [pane, more] = areas(body);
+    let list = &look.model.alert_list;
+    let mut lines = vec![titles(look, pane.width)];
+    let shown = list.rows().into_iter().skip(list.top).take(rows_in(body));
+    lines.extend(shown.map(|row| line(look, row, pane.width)));
+    if list.count(list.tab) == 0 {
+        lines.push(Line::styled(format!(" {}", empty(list)), look.theme.dim()));
+    }
+    frame.render_widget(Paragraph::new(lines), pane);
+    if more.area() > 0 {
+        frame.render_widget(Paragraph::new(on_selected(look, more)), more);
+    }
+}
+
+fn empty(list: &AlertList) -> &'static str {
+    match (&list.page, list.tab) {
+        (None, _) => "Reading the store ...",
+        (_, AlertTab::All) => "Nothing stands as an alert.",
+        (_, AlertTab::Firing) => "Nothing here: somebody looks after all that stands.",
+        (_, AlertTab::Acknowledged) => "Nothing here: a acknowledges an alert.",
+    }
+}
+
+fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
+    COLUMNS
+        .into_iter()
+        .filter(move |(.., from)| width >= *from)
+        .map(|(column, title, columns, _)| (column, title, columns))
+}
+
+fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
+    let mut text = String::from(" ");
+    for (_, title, columns) in columns(width) {
+        text.push_str(&format!("{title:<columns$} "));
+    }
+    if width >= WITH_ACTION {
+        text.push_str("WHAT TO DO");
+    }
+    Line::styled(text, look.theme.dim())
+}
+
+fn line(look: &Look<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
+    let selected = look.model.alert_list.selected == Some(row.alert.id);
+    let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
+    for (column, _, columns) in columns(columns_of_pane) {
+        let (text, style) = cell(look, row, column);
+        spans.push(Span::styled(width::fit(&text, columns, look.theme.ellipsis), style));
+        spans.push(Span::raw(" "));
+    }
+    if columns_of_pane >= WITH_ACTION {
+        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let room = usize::from(columns_of_pane).saturating_sub(used);
+        spans.push(Span::raw(width::cut(&action(look, row), room, look.theme.ellipsis)));
+    }
+    if !selected {
+        return Line::from(spans);
+    }
+    // One look for the whole row: colours that are reversed one by one hide what is selected.
+    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
+    Line::styled(width::fit(&text, usize::from(columns_of_pane), ""), look.theme.selected())
+}
+
+fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {
+    let severity = alert.rule.severity();
+    let of_transaction = transaction.as_ref();
+    match column {
+        Column::Severity => (glance::mark(Some(severity)).into(), look.theme.severity(severity)),
+        Column::Rule => (alert.rule.name().into(), look.theme.severity(severity)),
+        Column::Since => (ago(look, alert.raised_at), Style::new()),
+        Column::Item => {
+            let about = match of_transaction {
+                Some(tx) => tx.told.transaction_id.short(look.theme.ellipsis),
+                None if alert.profile == look.model.setting.profile => "the profile".into(),
+                None => text::clean(&alert.profile),
+            };
+            (about, Style::new())
+        }
+        Column::Route => (of_transaction.map_or_else(String::new, glance::route), Style::new()),
+        Column::State => state(look, alert),
+        Column::By => {
+            let taken = alert.acknowledged.as_ref().map(|taken| format!("{} ago", ago(look, taken.at)));
+            (taken.unwrap_or_else(|| "-".into()), look.theme.dim())
+        }
+        Column::Ticket => (of_transaction.map_or("-", glance::ticket).to_owned(), look.theme.dim()),
+    }
+}
+
+fn ago(look: &Look<'_>, at: DateTime<Utc>) -> String {
+    span::short(span::between(at, look.now.wall))
+}
+
+fn state(look: &Look<'_>, alert: &Alert) -> (String, Style) {
+    match alert.acknowledged {
+        None => ("firing".into(), Style::new()),
+        Some(_) => ("acked".into(), look.theme.good()),
+    }
+}
+
+/// What is to be done about it.
+fn action(look: &Look<'_>, row: &AlertRow) -> String {
+    match &row.transaction {
+        Some(tx) => advice::advise(tx, look.now.wall, look.model.setting.zone).act,
+        None => advice::profile_action(row.alert.rule).to_owned(),
+    }
+}
+
+/// The selected one's case in words, and what to do in full.
+fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let columns = usize::from(pane.width);
+    let mut lines = vec![Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim())];
+    let Some(row) = look.model.alert_list.row() else { return lines };
+    let raised = row.alert.raised_at.with_timezone(&look.model.setting.zone).format("%m-%d %H:%M:%S");
+    let note = row.alert.acknowledged.as_ref().and_then(|taken| taken.note.as_deref());
+    let texts = [
+        ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
+        ("NOTE", note.map(str::to_owned)),
+        ("DO", Some(action(look, row))),
+    ];
+    for (label, text) in texts {
+        let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
+        lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
+            let label = if place == 0 { label } else { "" };
+            Line::from(vec![Span::styled(format!(" {label:<5}"), look.theme.label()), Span::raw(text)])
+        }));
+    }
+    lines
+}

@@ -1,0 +1,53 @@
+//! A menu over the bottom of the screen: a title, a remark, and an entry a line with its key.
+//!
+//! The list above it stays in sight, so that a person sees what they are choosing for.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Clear, Paragraph},
+};
+
+use super::Look;
+use crate::{
+    domain::width,
+    tui::model::menu::{Entry, Menu},
+};
+
+pub(super) fn draw(look: &Look<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let remark = width::wrap(&menu.remark, columns);
+    let remark: Vec<String> = remark.into_iter().filter(|line| !line.is_empty()).collect();
+    let pane = bottom(body, remark.len() + menu.entries.len() + 2);
+    frame.render_widget(Clear, pane);
+    let title = width::cut(&format!(" {} ", menu.title), usize::from(pane.width.saturating_sub(2)), "");
+    let block = Block::bordered().border_set(look.theme.border).title(Span::styled(title, look.theme.label()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
+    // Where there isn't room for all of it, the choice comes first.
+    let room = usize::from(inner.height);
+    lines.truncate(room.saturating_sub(menu.entries.len()));
+    let rows = room.saturating_sub(lines.len()).max(1);
+    let first = (menu.cursor + 1).saturating_sub(rows);
+    let shown = menu.entries.iter().enumerate().skip(first).take(rows);
+    lines.extend(shown.map(|(place, entry)| line(look, entry, place == menu.cursor, inner.width)));
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn line(look: &Look<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
+    if is_chosen {
+        let text = format!(">{:<6} {}", entry.key, entry.label);
+        return Line::styled(width::fit(&text, usize::from(columns), look.theme.ellipsis), look.theme.selected());
+    }
+    let room = usize::from(columns).saturating_sub(8);
+    let label = width::cut(&entry.label, room, look.theme.ellipsis);
+    Line::from(vec![Span::styled(format!(" {:<6} ", entry.key), look.theme.key()), Span::raw(label)])
+}
+
+/// So many rows at the bottom, or as many as there are.
+pub(super) fn bottom(body: Rect, rows: usize) -> Rect {
+    let height = u16::try_from(rows).unwrap_or(u16::MAX).min(body.height);
+    Rect { y: body.y + (body.height - height), height, ..body }
+}

@@ -1,0 +1,85 @@
+//! A prompt over the bottom of the screen: what it is for, on how many, what is typed, and what is wrong with that.
+//!
+//! The list above it stays in sight, so that a person sees what they are typing about.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Clear, Paragraph},
+};
+
+use super::{Look, menu};
+use crate::{
+    domain::width,
+    tui::model::prompt::{Prompt, Purpose},
+};
+
+pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let (text, style) = match &prompt.wrong {
+        Some(wrong) => (wrong.clone(), look.theme.critical()),
+        None if prompt.is_sent => ("...".to_owned(), look.theme.dim()),
+        None => (guide(look, &prompt.purpose), look.theme.dim()),
+    };
+    let below = width::wrap(&text, columns);
+    let pane = menu::bottom(body, below.len() + 3);
+    frame.render_widget(Clear, pane);
+    let title = format!(" {} {} ", prompt.purpose.title(), works_on(look, &prompt.purpose));
+    let title = width::cut(&title, usize::from(pane.width.saturating_sub(2)), look.theme.ellipsis);
+    let block = Block::bordered().border_set(look.theme.border).title(Span::styled(title, look.theme.label()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
+    let lines: Vec<Line<'_>> = std::iter::once(typed(prompt, inner)).chain(below).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+    place_cursor(frame, prompt, inner);
+}
+
+/// How far what is typed is scrolled, so that its end stays in sight.
+fn scroll(prompt: &Prompt, inner: Rect) -> usize {
+    prompt.input.visual_scroll(usize::from(inner.width.saturating_sub(2)))
+}
+
+fn typed(prompt: &Prompt, inner: Rect) -> Line<'static> {
+    let typed = prompt.input.value().chars().filter(|letter| !letter.is_control());
+    let typed: String = typed.skip(scroll(prompt, inner)).collect();
+    Line::raw(format!(" {}", width::cut(&typed, usize::from(inner.width.saturating_sub(1)), "")))
+}
+
+fn place_cursor(frame: &mut Frame<'_>, prompt: &Prompt, inner: Rect) {
+    let column = prompt.input.visual_cursor().saturating_sub(scroll(prompt, inner)) + 1;
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
+    if inner.area() > 0 {
+        frame.set_cursor_position((inner.x + column, inner.y));
+    }
+}
+
+/// What it works on: the one that is meant, or how many.
+fn works_on(look: &Look<'_>, purpose: &Purpose) -> String {
+    match purpose {
+        Purpose::ExportShown(Some(count)) => return format!("the {count} that are shown"),
+        Purpose::ExportShown(None) => return "all that are shown".into(),
+        Purpose::AcknowledgeAlerts(alerts) if alerts.len() == 1 => return "this alert".into(),
+        Purpose::AcknowledgeAlerts(alerts) => return format!("{} alerts", alerts.len()),
+        _ => {}
+    }
+    let only = match purpose.rows() {
+        [row] => look.model.transactions.get(row),
+        rows => return format!("{} marked", rows.len()),
+    };
+    only.map_or_else(|| "1 marked".into(), |tx| tx.told.transaction_id.short(look.theme.ellipsis))
+}
+
+/// What to type, and what there is already.
+fn guide(look: &Look<'_>, purpose: &Purpose) -> String {
+    let labels = match purpose {
+        Purpose::Labels(rows) => rows.first().filter(|_| rows.len() == 1),
+        _ => None,
+    };
+    let labels = labels.and_then(|row| look.model.transactions.get(row)).map(|tx| &tx.labels);
+    match labels {
+        Some(labels) if !labels.is_empty() => format!("{} Now: {}", purpose.guide(), labels.join(", ")),
+        _ => purpose.guide().to_owned(),
+    }
+}

@@ -1,0 +1,115 @@
+//! Working the queue as it is drawn: marks, prompts, menus, the alerts.
+
+use super::*;
+use crate::domain::alert::Acknowledgement;
+
+const WIDE: (u16, u16) = (120, 36);
+
+/// The fixed world with three marked, and the selection elsewhere.
+fn marked(size: (u16, u16)) -> Desk {
+    let mut model = dashboard(size);
+    press(&mut model, &["j", "Space", "Space", "j", "Space", "k", "k"], now());
+    model
+}
+
+fn after(size: (u16, u16), keys: &[&str], text: &str) -> Desk {
+    let mut model = marked(size);
+    press(&mut model, keys, now());
+    type_in(&mut model, text, now());
+    model
+}
+
+#[test]
+fn marks_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&marked(SMALL)));
+}
+
+#[test]
+fn marks_beside_the_detail() {
+    insta::assert_snapshot!(screen(&marked(WIDE)));
+}
+
+#[test]
+fn a_range_that_is_open() {
+    insta::assert_snapshot!(screen(&after(SMALL, &["Esc", "v", "j"], "")));
+}
+
+#[test]
+fn acknowledging_several_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&after(SMALL, &["a"], "asked the provider")));
+}
+
+#[test]
+fn a_note_on_one() {
+    insta::assert_snapshot!(screen(&after(WIDE, &["Esc", "g", "e"], "user asked again")));
+}
+
+#[test]
+fn labels_of_one_that_has_some() {
+    insta::assert_snapshot!(screen(&after(SMALL, &["Esc", "g", "L"], "")));
+}
+
+#[test]
+fn an_export_that_failed() {
+    let mut model = after(SMALL, &["E", "Enter"], "");
+    model.take(Msg::Fault("Nothing was written: there is such a file already; name another".into()), now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn what_polling_many_costs() {
+    insta::assert_snapshot!(screen(&after(SMALL, &["*", "R"], "")));
+}
+
+/// Its alerts, the third of them taken on.
+fn alert_list(size: (u16, u16)) -> Desk {
+    let mut model = dashboard(size);
+    let mut alerts = alerts();
+    alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
+    alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
+    alerts[2].acknowledged = Some(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) });
+    hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
+    press(&mut model, &["A"], now());
+    model
+}
+
+#[test]
+fn alerts_on_a_small_screen() {
+    insta::assert_snapshot!(screen(&alert_list(SMALL)));
+}
+
+#[test]
+fn alerts_on_a_wide_screen() {
+    let mut model = alert_list(WIDE);
+    press(&mut model, &["G"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn alerts_where_nothing_stands() {
+    let mut model = empty(SMALL);
+    press(&mut model, &["A"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn the_cursor_stands_behind_what_is_typed_into_a_prompt() {
+    let model = after(SMALL, &["e"], "ab票");
+    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((6, 18));
+}
+
+#[test]
+fn every_small_size_shows_a_prompt_and_a_menu() {
+    let theme = Theme::new(true, false);
+    let mut models = [
+        after(SMALL, &["e"], "a note that is longer than a narrow screen"),
+        after(SMALL, &["*", "R", "j"], ""),
+        alert_list(SMALL),
+    ];
+    for size in (0..=44).step_by(4).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))) {
+        for model in &mut models {
+            update(model, Msg::Resize(size.0, size.1), now());
+            drawn(model, &theme);
+        }
+    }
+}
