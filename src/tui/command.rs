@@ -11,6 +11,12 @@ pub enum Context {
     Detail,
     /// A page of text is open: the help, a reply.
     Page,
+    /// The detail shows the steps. Its keys come before the detail's, as do those of the next two.
+    Steps,
+    /// The detail shows the history.
+    History,
+    /// The detail shows the last body.
+    Raw,
 }
 
 /// How the help groups commands.
@@ -80,6 +86,8 @@ commands! {
     Help       View [List Detail]      "help"        "help"     ["?"]             "show the keys";
     Open       Move [List]             "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
     Back       Move [Detail Page]      "back"        "back"     ["Esc" "q" "h" "Left"] "back to the list";
+    NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
+    PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
     Clear      View [List]             "clear"       ""         ["Esc"]           "clear the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue";
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
@@ -94,6 +102,13 @@ commands! {
     HalfUp     Move [List Detail Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
     Top        Move [List Detail Page] "top"         ""         ["g" "Home"]      "to the top";
     Bottom     Move [List Detail Page] "bottom"      ""         ["G" "End"]       "to the bottom";
+    Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
+    Find       View [History Raw]      "find"        "find"     ["/"]             "find a text in the history or in the raw body";
+    NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
+    PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
+    Changes    View [History]          "changes"     "changes only" ["v"]         "history: changes only, or the polls too";
+    Wrap       View [Raw]              "wrap"        "wrap"     ["w"]             "wrap the raw body's long lines, or cut them";
+    CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "next alert" ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
     Attention  View [List]             "attention"   ""         ["1" "!"]         "what needs attention";
@@ -106,18 +121,23 @@ commands! {
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }
 
-/// The command that a key stands for in a context.
-pub fn lookup(context: Context, key: &str) -> Option<Id> {
-    COMMANDS
-        .iter()
-        .find(|command| command.contexts.contains(&context) && command.keys.contains(&key))
-        .map(|command| command.id)
+/// The command that a key stands for where these contexts apply, the first before the others.
+pub fn lookup(contexts: &[Context], key: &str) -> Option<Id> {
+    let within = |context: &Context| {
+        let meant = |command: &&Command| command.contexts.contains(context) && command.keys.contains(&key);
+        COMMANDS.iter().find(meant)
+    };
+    contexts.iter().find_map(within).map(|command| command.id)
 }
 
-/// The footer's commands in a context: their first key, and one or two words.
-pub fn hints(context: Context) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let shown = move |command: &&Command| !command.hint.is_empty() && command.contexts.contains(&context);
-    COMMANDS.iter().filter(shown).filter_map(|command| Some((*command.keys.first()?, command.hint)))
+/// The footer's commands where these contexts apply: their first key, and one or two words.
+pub fn hints(contexts: &[Context]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let within = |context: &Context| {
+        let context = *context;
+        COMMANDS.iter().filter(move |command| !command.hint.is_empty() && command.contexts.contains(&context))
+    };
+    let shown = contexts.iter().flat_map(within).filter_map(|command| Some((command, *command.keys.first()?)));
+    shown.filter(|(command, key)| lookup(contexts, key) == Some(command.id)).map(|(command, key)| (key, command.hint))
 }
 
 /// The table as the README shows it.
@@ -140,7 +160,8 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in [Context::List, Context::Detail, Context::Page] {
+        use Context::{Detail, History, List, Page, Raw, Steps};
+        for context in [List, Detail, Page, Steps, History, Raw] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();
             for key in keys.flat_map(|command| command.keys) {

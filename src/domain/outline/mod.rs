@@ -93,6 +93,7 @@ pub struct Line {
 pub struct Outline {
     text: String,
     lines: Vec<Line>,
+    changes: usize,
     is_json: bool,
 }
 
@@ -101,11 +102,12 @@ impl Outline {
     pub fn new(body: &str, before: Option<&str>) -> Self {
         if !is_json(body) {
             let lines = (0..).zip(plain_lines(body)).map(|(path, range)| plain(path, range)).collect();
-            return Self { text: body.to_owned(), lines, is_json: false };
+            return Self { text: body.to_owned(), lines, changes: 0, is_json: false };
         }
         let before = before.filter(|before| is_json(before));
         let (text, entries) = marks::compare(body, before);
-        Self { text, lines: link(entries), is_json: true }
+        let lines = link(entries);
+        Self { text, changes: count_changes(&lines), lines, is_json: true }
     }
 
     /// Whether it is JSON.
@@ -120,11 +122,7 @@ impl Outline {
 
     /// How many lines are marked, those of whole arrays and objects as one.
     pub fn changes(&self) -> usize {
-        let inside = |line: &Line| {
-            let parent = line.parent.and_then(|parent| self.lines.get(parent));
-            parent.is_some_and(|parent| parent.mark == line.mark)
-        };
-        self.lines.iter().filter(|line| line.mark != Mark::Same && line.kind != Kind::Close && !inside(line)).count()
+        self.changes
     }
 
     /// A line's text as it came, with its key.
@@ -256,6 +254,14 @@ fn spread_changes(lines: &mut [Line]) {
             *changed = true;
         }
     }
+}
+
+fn count_changes(lines: &[Line]) -> usize {
+    let inside = |line: &Line| {
+        let parent = line.parent.and_then(|parent| lines.get(parent));
+        parent.is_some_and(|parent| parent.mark == line.mark)
+    };
+    lines.iter().filter(|line| line.mark != Mark::Same && line.kind != Kind::Close && !inside(line)).count()
 }
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 //! wants done goes out as an effect.
 
 pub mod add;
+pub mod detail;
 pub mod history;
 pub mod list;
+pub mod raw;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -15,6 +17,7 @@ use tui_input::Input;
 
 use self::{
     add::AddForm,
+    detail::Detail,
     history::History,
     list::{List, PageRequest, Part},
 };
@@ -34,11 +37,8 @@ use crate::{
 pub enum Screen {
     /// The list, with the detail beside it where there is room.
     List,
-    /// One transaction, scrolled down by so many lines.
-    Detail {
-        /// Lines that are scrolled away.
-        scroll: usize,
-    },
+    /// One transaction, with its tabs.
+    Detail,
 }
 
 /// What lies over the screen and takes the keys.
@@ -67,6 +67,13 @@ pub enum Overlay {
         before: String,
         /// What was selected before: selected again whenever it is shown.
         selected: Option<RowId>,
+    },
+    /// What is looked for in a tab of the detail, with the text that holds again if it is left by Esc.
+    Find {
+        /// What is being typed.
+        input: Input,
+        /// What held before.
+        before: String,
     },
     /// Adding or finding.
     Add(AddForm),
@@ -158,6 +165,8 @@ pub struct Model {
     pub screen: Screen,
     /// What lies over it.
     pub overlay: Overlay,
+    /// How the person looks at what is open.
+    pub detail: Detail,
     /// The history of the selected transaction, once it was loaded.
     pub history: Option<(RowId, History)>,
     /// What was last said to be open, and when.
@@ -191,6 +200,7 @@ impl Model {
             list: List::default(),
             screen: Screen::List,
             overlay: Overlay::None,
+            detail: Detail::default(),
             history: None,
             looked_at: None,
             poller: None,
@@ -208,7 +218,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.held = matches!(self.screen, Screen::Detail { .. });
+        self.list.held = self.screen == Screen::Detail;
         let open = self.list.selected.filter(|_| self.list.held);
         self.transactions.retain(|row, _| Some(*row) == open);
         self.alerts.retain(|row, _| Some(*row) == open);
@@ -247,6 +257,17 @@ impl Model {
     /// What stands for a transaction.
     pub fn alerts_of(&self, row: RowId) -> &[Alert] {
         self.alerts.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// Opens what is selected, from its summary.
+    pub fn open_detail(&mut self) {
+        (self.screen, self.detail) = (Screen::Detail, Detail::default());
+    }
+
+    /// The history of the selected transaction, once it was loaded.
+    pub fn selected_history(&self) -> Option<&History> {
+        let (row, history) = self.history.as_ref()?;
+        (Some(*row) == self.list.selected).then_some(history)
     }
 
     /// The gravest of what stands for a transaction.

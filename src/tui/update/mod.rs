@@ -3,6 +3,7 @@
 //! Commands are dispatched here and nowhere else; text fields take the keys while they are open.
 
 mod add;
+mod detail;
 mod filter;
 
 use std::{collections::HashMap, time::Duration};
@@ -19,6 +20,7 @@ use super::{
         add::AddForm,
         history::History,
         list::{PageRequest, Tab},
+        raw::Body,
     },
     view,
 };
@@ -55,6 +57,8 @@ pub enum Msg {
     Counted(Box<(u64, Result<Overview, String>)>),
     /// A history was read, with its transaction as it is now.
     History(RowId, Box<(Option<Listed>, History)>),
+    /// A transaction's last body was read; `None` if there is none.
+    Body(RowId, Box<Option<Body>>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
     /// Which hashes are tracked, by the text that was asked for.
@@ -111,6 +115,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             on_history(model, row, *read);
             Vec::new()
         }
+        Msg::Body(row, body) => {
+            detail::on_body(model, row, *body);
+            Vec::new()
+        }
         Msg::FoundAlert(found) => {
             found.into_iter().for_each(|row| model.list.want(row));
             Vec::new()
@@ -133,11 +141,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     };
     if model.list.selected != before {
         model.history = None;
-        if let Screen::Detail { scroll } = &mut model.screen {
-            *scroll = 0;
-        }
+        model.detail.on_another();
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
+    effects.extend(detail::settle(model, now));
     effects.extend(attention(model, now));
     effects.extend(model.list.to_read().map(Effect::LoadPage));
     effects
@@ -149,7 +156,7 @@ fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     const AGAIN: Duration = Duration::from_secs(20);
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
     let open = match model.screen {
-        Screen::Detail { .. } => model.list.selected.filter(polled),
+        Screen::Detail => model.list.selected.filter(polled),
         Screen::List => None,
     };
     let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
@@ -185,7 +192,9 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     }
     leave_deleted(model, &news, now);
     model.look_again();
-    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
+    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row));
+    reload.iter().for_each(|_| model.detail.raw.look_again());
+    let reload = reload.map(Effect::LoadHistory);
     reload.into_iter().chain(is_news.then_some(Effect::Count)).collect()
 }
 
@@ -193,7 +202,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
 fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
-    if removed && matches!(model.screen, Screen::Detail { .. }) {
+    if removed && model.screen == Screen::Detail {
         model.screen = Screen::List;
         model.tell(Tone::Bad, "It was removed.", now.mono);
     }
@@ -228,6 +237,7 @@ fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>,
 fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text),
+        Overlay::Find { .. } => detail::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             model.overlay = Overlay::Add(AddForm::default());
@@ -244,14 +254,15 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if name.as_deref() == Some("^C") {
         return vec![Effect::Quit];
     }
-    let context = match (&model.overlay, model.screen) {
+    let contexts: &[Context] = match (&model.overlay, model.screen) {
         (Overlay::Filter { .. }, _) => return filter::on_key(model, key),
+        (Overlay::Find { .. }, _) => return detail::on_key(model, key),
         (Overlay::Add(_), _) => return add::on_key(model, key),
-        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
-        (Overlay::None, Screen::List) => Context::List,
-        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => &[Context::Page],
+        (Overlay::None, Screen::List) => &[Context::List],
+        (Overlay::None, Screen::Detail) => model.detail.tab.contexts(),
     };
-    match name.and_then(|name| command::lookup(context, &name)) {
+    match name.and_then(|name| command::lookup(contexts, &name)) {
         Some(id) => dispatch(model, id, now),
         None => Vec::new(),
     }
@@ -270,7 +281,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
         Id::Open if model.list.selected.is_some() => {
             model.list.chosen = true;
-            model.screen = Screen::Detail { scroll: 0 };
+            model.open_detail();
         }
         Id::Open => {}
         Id::Back => match model.overlay {
@@ -284,10 +295,19 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Clear => return filter::set(model, ""),
         Id::Filter => filter::open(model),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
+        Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
+        Id::Fold => model.detail.raw.turn(),
+        Id::Find => detail::open_find(model),
+        Id::NextMatch => model.detail.raw.to_match(true),
+        Id::PrevMatch => model.detail.raw.to_match(false),
+        Id::Changes => detail::turn_changes(model),
+        Id::Wrap => model.detail.raw.wrap = !model.detail.raw.wrap,
+        Id::CopyPart => return detail::copy(model, now),
         Id::Down => scroll(model, 1, now),
         Id::Up => scroll(model, -1, now),
-        Id::HalfDown => scroll(model, half_page(model), now),
-        Id::HalfUp => scroll(model, -half_page(model), now),
+        Id::HalfDown => scroll(model, half_page(model, now), now),
+        Id::HalfUp => scroll(model, -half_page(model, now), now),
         Id::Top => scroll(model, isize::MIN, now),
         Id::Bottom => scroll(model, isize::MAX, now),
         Id::NextAlert => return to_alert(model, true),
@@ -307,17 +327,18 @@ fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     vec![Effect::Count]
 }
 
-fn half_page(model: &Model) -> isize {
-    isize::from(u8::try_from(view::page(model) / 2).unwrap_or(u8::MAX)).max(1)
+fn half_page(model: &Model, now: Now) -> isize {
+    isize::from(u8::try_from(view::page(model, now) / 2).unwrap_or(u8::MAX)).max(1)
 }
 
 /// Moves in whatever has the focus: the help, the detail's lines, or the list.
 fn scroll(model: &mut Model, lines: isize, now: Now) {
     let end = view::scroll_end(model, now);
     match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) | (_, Screen::Detail { scroll }) => {
+        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
+        (_, Screen::Detail) => model.detail.move_by(lines, end),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }

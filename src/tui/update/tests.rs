@@ -7,14 +7,21 @@ use super::*;
 use crate::{
     domain::{
         alert::Rule,
-        fixtures::{self as tx, says},
+        fixtures as tx,
+        ids::TxHash,
+        observation::Outcome,
+        outline::Outline,
+        record::{StatusRecord, Step},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
     tui::{
         command::{COMMANDS, Command},
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::history::HistoryEntry,
+        model::{
+            detail::DetailTab,
+            history::{EntryKind, HistoryEntry},
+        },
     },
 };
 
@@ -25,7 +32,13 @@ fn now() -> Now {
 
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
-    transaction.apply(&says(status), now().wall);
+    let step = |index| Step { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..Step::default() };
+    let mut record = StatusRecord::bare(status);
+    if number == 21 {
+        transaction.labels = (0..200).map(|label| format!("label-{label}")).collect();
+        record.steps = (0..40).map(step).collect();
+    }
+    transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
     transaction
 }
 
@@ -55,10 +68,25 @@ fn placed(context: Context, tab: &str) -> Desk {
         Context::List => {}
         Context::Detail => {
             press(&mut model, &["Enter"], now());
-            let entry = HistoryEntry { at: now().wall, text: "answer: ongoing".into() };
-            let history = History { entries: vec![entry; 30], ..History::default() };
+            press(&mut model, &["j"; 6], now());
+        }
+        Context::Steps => {
+            press(&mut model, &["Enter", "]"], now());
+            press(&mut model, &["j"; 12], now());
+        }
+        Context::History => {
+            press(&mut model, &["Enter", "]", "]", "]"], now());
+            let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
+            let history = History { entries: vec![entry; 40], ..History::default() };
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
+        }
+        Context::Raw => {
+            press(&mut model, &["Enter", "[", "["], now());
+            model.take(Msg::Body(RowId(21), Box::new(Some(body()))), now());
+            press(&mut model, &["/"], now());
+            type_in(&mut model, "status", now());
+            press(&mut model, &["Enter"], now());
         }
         Context::Page => {
             press(&mut model, &["?"], now());
@@ -68,9 +96,17 @@ fn placed(context: Context, tab: &str) -> Desk {
     model
 }
 
+/// With `status` in four places, the cursor is put on the first.
+fn body() -> Body {
+    let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
+    let outline = Outline::new(text, None);
+    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, outline }
+}
+
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
-        (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => *scroll,
+        (Overlay::Help { scroll }, _) => *scroll,
+        (_, Screen::Detail) => model.detail.place(),
         (_, Screen::List) => model.list.position().unwrap(),
     }
 }
@@ -85,7 +121,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
         Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
-        Id::Open => model.screen == Screen::Detail { scroll: 0 },
+        Id::Open => model.screen == Screen::Detail,
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
@@ -106,6 +142,16 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::HalfUp => after < before && after > 0,
         Id::Top => after == 0,
         Id::Bottom => after == end && end > before,
+        Id::NextTab => model.detail.tab == DetailTab::Steps,
+        Id::PrevTab => model.detail.tab == DetailTab::Notes,
+        // What is folded is what the cursor stands in.
+        Id::Fold => after == 0 && model.detail.raw.count() == 1,
+        Id::Find => matches!(&model.overlay, Overlay::Find { input, before } if input.value() == *before),
+        Id::NextMatch => after > before && model.detail.raw.standing() == (Some(2), 4),
+        Id::PrevMatch => model.detail.raw.standing() == (Some(4), 4),
+        Id::Changes => model.detail.changes_only && after == 0,
+        Id::Wrap => model.detail.raw.wrap,
+        Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
         Id::NextAlert => model.list.selected == Some(RowId(30)),
         Id::PrevAlert => model.list.selected == Some(RowId(15)),
         Id::Attention => shows(Tab::Attention, 3),
@@ -293,7 +339,7 @@ fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
     let mut model = dashboard("4");
     model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     let effects = press(&mut model, &["Enter"], now());
-    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail { scroll: 0 }));
+    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
     assert!(matches!(model.overlay, Overlay::None));
 }
@@ -433,7 +479,8 @@ fn half_a_page_in_the_detail_is_half_of_its_lines() {
     let mut model = placed(Context::Detail, "5");
     let before = place(&model);
     press(&mut model, &["PgDn"], now());
-    assert!(place(&model) - before >= 8, "{before} became {}", place(&model));
+    assert_eq!(place(&model) - before, view::page(&model, now()) / 2);
+    assert!(place(&model) - before >= 5, "{before} became {}", place(&model));
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
-    let keys = keys(look);
     let columns = usize::from(pane.width);
+    let keys = keys(look, columns);
     let notice = look.model.notice.as_ref().map(|notice| {
         let style = match notice.tone {
             Tone::Good => look.theme.good(),
@@ -141,24 +141,30 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::from(vec![label, Span::raw(width::cut(&text, room, look.theme.ellipsis))])
 }
 
-fn keys(look: &Look<'_>) -> Line<'static> {
-    let context = match (&look.model.overlay, look.model.screen) {
-        (Overlay::Filter { .. }, _) => return hints(look, [("Enter", "keep"), ("Esc", "undo")].into_iter()),
-        (Overlay::Add(_), _) => {
-            return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
+fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
+    let contexts: &[Context] = match (&look.model.overlay, look.model.screen) {
+        (Overlay::Filter { .. } | Overlay::Find { .. }, _) => {
+            return hints(look, columns, [("Enter", "keep"), ("Esc", "undo")].into_iter());
         }
-        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
-        (Overlay::None, Screen::List) => Context::List,
-        (Overlay::None, Screen::Detail { .. }) => Context::Detail,
+        (Overlay::Add(_), _) => {
+            return hints(look, columns, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
+        }
+        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => &[Context::Page],
+        (Overlay::None, Screen::List) => &[Context::List],
+        (Overlay::None, Screen::Detail) => look.model.detail.tab.contexts(),
     };
-    hints(look, command::hints(context))
+    hints(look, columns, command::hints(contexts))
 }
 
-fn hints(look: &Look<'_>, hints: impl Iterator<Item = (&'static str, &'static str)>) -> Line<'static> {
-    let mut spans = vec![Span::raw(" ")];
+/// As many as have room: half of a hint is none.
+fn hints(look: &Look<'_>, columns: usize, hints: impl Iterator<Item = (&'static str, &'static str)>) -> Line<'static> {
+    let mut line = Line::raw(" ");
     for (key, hint) in hints {
-        spans.push(Span::styled(key, look.theme.key()));
-        spans.push(Span::raw(format!(" {hint}  ")));
+        let hint = format!(" {hint}");
+        if line.width() + width::of(key) + width::of(&hint) > columns {
+            break;
+        }
+        line.extend([Span::styled(key, look.theme.key()), Span::raw(hint), Span::raw("  ")]);
     }
-    Line::from(spans)
+    line
 }
