@@ -184,7 +184,7 @@ fn screen(model: &mut Model, row: RowId, now: Now) -> Vec<String> {
         ["VERDICT", "SAY", "DO", "status", "service", "error", "last try", "timeSpent", "warning", "other", "id "];
     let place = model.list.part.rows.iter().position(|listed| *listed == row).unwrap();
     model.list.select(place);
-    model.screen = Screen::Detail { scroll: 0 };
+    model.screen = Screen::Detail;
     let mut terminal = Terminal::new(TestBackend::new(98, 120)).unwrap();
     terminal.draw(|frame| view(model, &Theme::new(false, false), now, frame)).unwrap();
     let buffer = terminal.backend().buffer().clone();

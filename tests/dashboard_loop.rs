@@ -298,6 +298,13 @@ async fn statuses_arrive_live_and_the_completed_one_opens() {
         let detail = person.sees("its verdict", |screen| screen.contains("VERDICT   COMPLETED in")).await;
         assert!(detail.contains("the funds are on Base"), "{detail}");
         person.sees("its history", |screen| screen.contains("observed  not_found ")).await;
+        ["[", "["].iter().for_each(|key| person.press(key));
+        let changed = "\"routerTransactionStatus\": \"success\"   was \"ongoing\"";
+        person
+            .sees("what changed in its body", |screen| screen.contains("[Raw]") && screen.contains("changed since"))
+            .await;
+        ["/", "r", "o", "u", "t", "e", "r", "Enter"].iter().for_each(|key| person.press(key));
+        person.sees("what the body said before", |screen| screen.contains(changed)).await;
         person.press("Esc");
         person.sees("the list again", |screen| row(screen, "0xbbb").is_some()).await;
         person.press("q");
@@ -364,9 +371,8 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
         person.sees("no more polling", |screen| screen.contains("need 0.00 of")).await;
         person.press("r");
         person.sees("the promise", |screen| screen.contains("Asked to be polled next")).await;
-        person.press("Enter");
-        person.press("G");
-        person.sees("the second answer", |screen| screen.contains("answer: success (HTTP 200), 2 times")).await;
+        ["Enter", "]", "]", "]"].iter().for_each(|key| person.press(key));
+        person.sees("the second answer", |screen| screen.contains("poll    success (HTTP 200), 2 times")).await;
         let reader = person.store.reader().unwrap();
         let Lookup::One(transaction) = reader.find(&hash('a')).unwrap() else { panic!("it is tracked") };
         let answers = reader.history(transaction.id).unwrap();

@@ -20,6 +20,7 @@ pub mod glance;
 pub mod ids;
 pub mod need;
 pub mod observation;
+pub mod outline;
 pub mod quote;
 pub mod record;
 pub mod route;

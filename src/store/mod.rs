@@ -25,6 +25,7 @@ mod keeper;
 mod listing;
 mod loss;
 mod migrate;
+mod notes;
 mod observations;
 mod opening;
 mod order;
@@ -62,6 +63,7 @@ pub use self::{
     import::{Foreseen, ImportReport, Tally},
     keeper::Keeper,
     listing::{Listed, Listing, Page, Place, Progress},
+    notes::Note,
     observations::{Dropped, OldBodies, StoredObservation},
     overview::Load,
     pollers::PollerReport,

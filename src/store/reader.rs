@@ -15,6 +15,7 @@ use super::{
     forecasts::{self, RouteStats},
     import::Foreseen,
     listing::{self, Listed, Listing},
+    notes::{self, Note},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
     pollers::{self, PollerReport},
@@ -274,6 +275,16 @@ impl Reader {
         most: usize,
     ) -> Result<(OldBodies, Vec<RowId>), StoreError> {
         observations::with_old_bodies(&self.connection, from, settled_before, most)
+    }
+
+    /// The entries of a transaction's answers, the oldest first.
+    pub fn answers(&self, row: RowId) -> Result<Vec<StoredObservation>, StoreError> {
+        observations::of_transaction(&self.connection, row)
+    }
+
+    /// A transaction's newest notes, so many at most, the oldest of them first.
+    pub fn notes(&self, row: RowId, most: usize) -> Result<Vec<Note>, StoreError> {
+        notes::of_transaction(&self.connection, row, most)
     }
 
     /// The last entry of a transaction's answers.

@@ -13,6 +13,12 @@ pub enum Context {
     Alerts,
     /// A page of text is open: the help, a reply.
     Page,
+    /// The detail shows the steps. Its keys come before the detail's, as do those of the next two.
+    Steps,
+    /// The detail shows the history.
+    History,
+    /// The detail shows the last body.
+    Raw,
 }
 
 impl Context {
@@ -23,6 +29,9 @@ impl Context {
             Self::Detail => "in the detail",
             Self::Alerts => "among the alerts",
             Self::Page => "on a page of text",
+            Self::Steps => "in the detail's steps",
+            Self::History => "in the detail's history",
+            Self::Raw => "in the raw body",
         }
     }
 }
@@ -107,6 +116,8 @@ commands! {
     Help       View [List Detail Alerts] "help"        "help"     ["?"]             "show the keys";
     Open       Move [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
     Back       Move [Detail Alerts Page] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
+    NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
+    PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
     Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine View [List Detail Alerts] "command_line" "command" [":" "^P"]        "any command by its name";
@@ -134,6 +145,13 @@ commands! {
     HalfUp     Move [List Detail Alerts Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
     Top        Move [List Detail Alerts Page] "top"         ""         ["g" "Home"]      "to the top";
     Bottom     Move [List Detail Alerts Page] "bottom"      ""         ["G" "End"]       "to the bottom";
+    Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
+    Find       View [History Raw]      "find"        "find"     ["/"]             "find a text in the history or in the raw body";
+    NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
+    PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
+    Changes    View [History]          "changes"     "changes only" ["v"]         "history: changes only, or the polls too";
+    Wrap       View [Raw]              "wrap"        "wrap"     ["w"]             "wrap the raw body's long lines, or cut them";
+    CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
     Attention  View [List]             "attention"   ""         ["1" "!"]         "what needs attention";
@@ -170,7 +188,8 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        for context in [Context::List, Context::Detail, Context::Alerts, Context::Page] {
+        use Context::{Alerts, Detail, History, List, Page, Raw, Steps};
+        for context in [List, Detail, Alerts, Page, Steps, History, Raw] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();
             for key in keys.flat_map(|command| command.keys) {

@@ -64,6 +64,8 @@ pub enum Effect {
     LookAt(Option<RowId>),
     /// Read a transaction's history, and how it is now.
     LoadHistory(RowId),
+    /// Read a transaction's last body, and what changed in it.
+    LoadBody(RowId),
     /// Read a part of the list.
     LoadPage(PageRequest),
     /// Count what is tracked and what is listed.

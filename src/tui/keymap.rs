@@ -6,6 +6,7 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("Enter", KeyCode::Enter),
     ("Esc", KeyCode::Esc),
     ("Tab", KeyCode::Tab),
+    ("Shift-Tab", KeyCode::BackTab),
     ("Space", KeyCode::Char(' ')),
     ("Up", KeyCode::Up),
     ("Down", KeyCode::Down),
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn keys_survive_the_round_trip() {
-        for text in ["j", "G", "^D", "Enter", "PgDn", "{", "?", "^"] {
+        for text in ["j", "G", "^D", "Enter", "PgDn", "Shift-Tab", "{", "?", "^"] {
             assert_eq!(name(parse(text).unwrap()).as_deref(), Some(text));
         }
         assert_eq!(parse("nonsense"), None);

@@ -105,18 +105,28 @@ impl Keys {
         self.all().find(|(command, _)| command.id == id).map_or(&[], |(_, keys)| keys)
     }
 
-    /// The command that a key stands for in a context.
-    pub fn lookup(&self, context: Context, key: &str) -> Option<Id> {
-        let stands = |(command, keys): &(&Command, &[String])| {
-            command.contexts.contains(&context) && keys.iter().any(|own| own == key)
+    /// The command that a key stands for where these contexts apply, the first before the others.
+    pub fn lookup(&self, contexts: &[Context], key: &str) -> Option<Id> {
+        let within = |context: &Context| {
+            let mut meant = self
+                .all()
+                .filter(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key));
+            meant.next()
         };
-        self.all().find(stands).map(|(command, _)| command.id)
+        contexts.iter().find_map(within).map(|(command, _)| command.id)
     }
 
-    /// The footer's commands in a context: their first key, and one or two words.
-    pub fn hints(&self, context: Context) -> impl Iterator<Item = (&str, &'static str)> {
-        let shown = move |(command, _): &(&Command, _)| !command.hint.is_empty() && command.contexts.contains(&context);
-        self.all().filter(shown).filter_map(|(command, keys)| Some((keys.first()?.as_str(), command.hint)))
+    /// The footer's commands where these contexts apply: their first key, and one or two words.
+    pub fn hints(&self, contexts: &[Context]) -> impl Iterator<Item = (&str, &'static str)> {
+        let within = |context: &Context| {
+            let context = *context;
+            self.all().filter(move |(command, _)| !command.hint.is_empty() && command.contexts.contains(&context))
+        };
+        let shown =
+            contexts.iter().flat_map(within).filter_map(|(command, keys)| Some((command, keys.first()?.as_str())));
+        // What an earlier context has taken the key of isn't meant by it.
+        let meant = shown.filter(|(command, key)| self.lookup(contexts, key) == Some(command.id));
+        meant.map(|(command, key)| (key, command.hint))
     }
 }
 
@@ -141,13 +151,13 @@ mod tests {
     #[test]
     fn own_keys_take_the_place_of_the_table_s() {
         let own = keys(&[("down", &["J", "Down"]), ("poll_now", &[]), ("up", &["j"])]).unwrap();
-        assert_eq!(own.lookup(Context::List, "J"), Some(Id::Down));
-        assert_eq!(own.lookup(Context::List, "j"), Some(Id::Up));
-        assert_eq!((own.lookup(Context::List, "r"), own.lookup(Context::List, "k")), (None, None));
+        assert_eq!(own.lookup(&[Context::List], "J"), Some(Id::Down));
+        assert_eq!(own.lookup(&[Context::List], "j"), Some(Id::Up));
+        assert_eq!((own.lookup(&[Context::List], "r"), own.lookup(&[Context::List], "k")), (None, None));
         assert_eq!(own.of(Id::Down), ["J", "Down"]);
         // What has no key has no place in the footer.
-        assert!(own.hints(Context::List).all(|(_, hint)| hint != "poll"));
-        assert!(Keys::default().hints(Context::List).any(|hint| hint == ("r", "poll")));
+        assert!(own.hints(&[Context::List]).all(|(_, hint)| hint != "poll"));
+        assert!(Keys::default().hints(&[Context::List]).any(|hint| hint == ("r", "poll")));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::{
         history::History,
         list::{PageRequest, Tab},
         marks::Marks,
+        raw::Body,
     },
 };
 use crate::{
@@ -22,8 +23,9 @@ use crate::{
         experience::RouteKey,
         filter::Filter,
         ids::{RowId, TxHash},
+        outline::Outline,
     },
-    store::{Listed, Lookup, Page, Reader, StoreError},
+    store::{Listed, Lookup, Page, Reader, StoreError, StoredObservation},
 };
 
 /// A part of the list.
@@ -34,8 +36,29 @@ pub(super) fn page(reader: &Reader, request: &PageRequest, now: DateTime<Utc>) -
 /// A transaction as it is now, what happened to it, and what was observed of others on its route.
 pub(super) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, History), StoreError> {
     let Some(listed) = reader.listed(row)? else { return Ok((None, History::default())) };
+    /// More is what `hoptop show` is for.
+    const NOTES: usize = 200;
     let past = reader.past(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
-    Ok((Some(listed), History::new(&reader.history(row)?, past)))
+    let history = History::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
+    Ok((Some(listed), history))
+}
+
+/// A transaction's last body, with what changed since the one before that came with the same HTTP status.
+pub(super) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreError> {
+    let answers = reader.answers(row)?;
+    let mut with_body = answers.iter().rev().filter_map(|answer| {
+        let body = reader.body(answer.id).transpose()?;
+        Some(body.map(|body| (answer, body)))
+    });
+    let Some((last, first_of_last)) = with_body.next().transpose()? else { return Ok(None) };
+    let body = reader.last_body(row)?.unwrap_or(first_of_last);
+    let alike = |found: &Result<(&StoredObservation, String), _>| {
+        found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
+    };
+    let before = with_body.find(alike).transpose()?;
+    let outline = Outline::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
+    let before = before.map(|(answer, _)| answer.last_at);
+    Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, outline }))
 }
 
 /// The next transaction with an alert in a list, behind a row or before it.

@@ -325,6 +325,9 @@ impl Dashboard {
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
                 look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),
+            Effect::LoadBody(row) => self.read(&self.details.clone(), move |reader| {
+                look::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
+            }),
             Effect::LoadPage(request) => self.want_page(request),
             Effect::Count => self.counting.wanted = true,
             Effect::FindAlert { row, forwards } => {

@@ -6,6 +6,7 @@
 
 pub mod add;
 pub mod alerts;
+pub mod detail;
 pub mod history;
 pub mod list;
 pub mod marks;
@@ -13,6 +14,7 @@ pub mod memory;
 pub mod menu;
 pub mod palette;
 pub mod prompt;
+pub mod raw;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -22,6 +24,7 @@ use tui_input::Input;
 use self::{
     add::AddForm,
     alerts::AlertList,
+    detail::Detail,
     history::History,
     list::{List, PageRequest, Part, Tab},
     marks::Marks,
@@ -47,11 +50,8 @@ use crate::{
 pub enum Screen {
     /// The list, with the detail beside it where there is room.
     List,
-    /// One transaction, scrolled down by so many lines.
-    Detail {
-        /// Lines that are scrolled away.
-        scroll: usize,
-    },
+    /// One transaction, with its tabs.
+    Detail,
     /// The alerts' own list.
     Alerts,
 }
@@ -84,6 +84,13 @@ pub enum Overlay {
         selected: Option<RowId>,
         /// Which of the filters that were used stands there, if one was fetched back.
         used: Option<usize>,
+    },
+    /// What is looked for in a tab of the detail, with the text that holds again if it is left by Esc.
+    Find {
+        /// What is being typed.
+        input: Input,
+        /// What held before.
+        before: String,
     },
     /// Adding or finding.
     Add(AddForm),
@@ -187,6 +194,8 @@ pub struct Model {
     pub screen: Screen,
     /// What lies over it.
     pub overlay: Overlay,
+    /// How the person looks at what is open.
+    pub detail: Detail,
     /// The history of the selected transaction, once it was loaded.
     pub history: Option<(RowId, History)>,
     /// What is remembered for the next start, but for the filter that is shown.
@@ -224,6 +233,7 @@ impl Model {
             alert_list: AlertList::default(),
             screen: Screen::List,
             overlay: Overlay::None,
+            detail: Detail::default(),
             history: None,
             memory: Memory::default(),
             looked_at: None,
@@ -266,7 +276,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.held = matches!(self.screen, Screen::Detail { .. });
+        self.list.held = self.screen == Screen::Detail;
         let open = self.list.selected.filter(|_| self.list.held);
         self.transactions.retain(|row, _| Some(*row) == open);
         self.alerts.retain(|row, _| Some(*row) == open);
@@ -297,13 +307,13 @@ impl Model {
         self.list.look_again();
     }
 
-    /// Where commands are looked up now, unless a text field takes the keys.
-    pub fn context(&self) -> Context {
+    /// Where commands are looked up now, unless a text field takes the keys: the first before the others.
+    pub fn contexts(&self) -> &'static [Context] {
         match (&self.overlay, self.screen) {
-            (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
-            (_, Screen::List) => Context::List,
-            (_, Screen::Detail { .. }) => Context::Detail,
-            (_, Screen::Alerts) => Context::Alerts,
+            (Overlay::Help { .. } | Overlay::Answer { .. }, _) => &[Context::Page],
+            (_, Screen::List) => &[Context::List],
+            (_, Screen::Detail) => self.detail.tab.contexts(),
+            (_, Screen::Alerts) => &[Context::Alerts],
         }
     }
 
@@ -322,13 +332,24 @@ impl Model {
     pub fn at_hand(&self) -> Option<&Transaction> {
         match self.screen {
             Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
-            Screen::List | Screen::Detail { .. } => self.selected(),
+            Screen::List | Screen::Detail => self.selected(),
         }
     }
 
     /// What stands for a transaction.
     pub fn alerts_of(&self, row: RowId) -> &[Alert] {
         self.alerts.get(&row).map_or(&[], Vec::as_slice)
+    }
+
+    /// Opens what is selected, from its summary.
+    pub fn open_detail(&mut self) {
+        (self.screen, self.detail) = (Screen::Detail, Detail::default());
+    }
+
+    /// The history of the selected transaction, once it was loaded.
+    pub fn selected_history(&self) -> Option<&History> {
+        let (row, history) = self.history.as_ref()?;
+        (Some(*row) == self.list.selected).then_some(history)
     }
 
     /// The gravest of what stands for a transaction.

@@ -19,7 +19,7 @@ pub struct Palette {
     /// What is typed: a command's name or a part of it, and behind a blank what it is to work with.
     pub input: Input,
     /// Where the person was, so that only what applies there is offered.
-    pub context: Context,
+    pub contexts: &'static [Context],
     /// What it may mean, the likeliest first.
     pub offers: Vec<Offer>,
     /// Which of these is chosen.
@@ -37,8 +37,8 @@ pub struct Offer {
 
 impl Palette {
     /// One in which this is typed already.
-    pub fn new(context: Context, text: &str) -> Self {
-        let mut palette = Self { input: Input::new(text.to_owned()), context, offers: Vec::new(), chosen: 0 };
+    pub fn new(contexts: &'static [Context], text: &str) -> Self {
+        let mut palette = Self { input: Input::new(text.to_owned()), contexts, offers: Vec::new(), chosen: 0 };
         palette.look_again();
         palette
     }
@@ -47,10 +47,10 @@ impl Palette {
     pub fn look_again(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
-            let command = applying(self.context).find(|command| command.name == name && command.argument.is_some())?;
+            let command = applying(self.contexts).find(|command| command.name == name && command.argument.is_some())?;
             Some(with_arguments(command, argument.trim()))
         });
-        self.offers = with_argument.unwrap_or_else(|| by_name(self.context, text.trim()));
+        self.offers = with_argument.unwrap_or_else(|| by_name(self.contexts, text.trim()));
         self.chosen = 0;
     }
 
@@ -71,13 +71,14 @@ impl Palette {
     }
 }
 
-fn applying(context: Context) -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(move |command| command.contexts.contains(&context) && command.id != Id::CommandLine)
+fn applying(contexts: &'static [Context]) -> impl Iterator<Item = &'static Command> {
+    let applies = |command: &Command| contexts.iter().any(|context| command.contexts.contains(context));
+    COMMANDS.iter().filter(move |command| applies(command) && command.id != Id::CommandLine)
 }
 
 /// Commands by their names, or by what they do; all of them if nothing is typed.
-fn by_name(context: Context, text: &str) -> Vec<Offer> {
-    let texts = applying(context).map(|command| (command, format!("{} {}", command.name, command.help)));
+fn by_name(contexts: &'static [Context], text: &str) -> Vec<Offer> {
+    let texts = applying(contexts).map(|command| (command, format!("{} {}", command.name, command.help)));
     let offer = |command| Offer { command, argument: String::new() };
     // A name is nearer than the words that explain it.
     let bonus = |command: &Command| u32::from(command.name.starts_with(text)) * 1_000;
@@ -117,7 +118,7 @@ mod tests {
     use super::*;
 
     fn offered(text: &str) -> Vec<(&'static str, String)> {
-        let palette = Palette::new(Context::List, text);
+        let palette = Palette::new(&[Context::List], text);
         palette.offers.into_iter().map(|offer| (offer.command.name, offer.argument)).collect()
     }
 
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(offered("sort ").len(), SortBy::ALL.len());
         assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
         assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);
-        let mut palette = Palette::new(Context::List, "so");
+        let mut palette = Palette::new(&[Context::List], "so");
         palette.complete();
         assert_eq!(palette.input.value(), "sort ");
         palette.move_by(2);

@@ -11,7 +11,7 @@ use crate::{
     domain::ids::RowId,
     intake::Pasted,
     store::ImportReport,
-    tui::model::{Model, Overlay, Screen, Tone, list::Tab},
+    tui::model::{Model, Overlay, Tone, list::Tab},
 };
 
 /// More of a paste isn't taken: it is read anew on every key press, and what is longer is a file for `hoptop import`.
@@ -71,7 +71,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     }
     if let Some(row) = form.found.iter().find_map(|found| found.known) {
         model.overlay = Overlay::None;
-        model.screen = Screen::Detail { scroll: 0 };
+        model.open_detail();
         return reveal(model, row);
     }
     Vec::new()

@@ -66,13 +66,13 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
     model.transactions.insert(id, transaction);
     (model.list.selected, model.list.chosen, model.list.wanted) = (Some(id), true, None);
     model.alert_list.is_behind = true;
-    model.screen = Screen::Detail { scroll: 0 };
+    model.open_detail();
 }
 
 /// Where Esc leads from what is open, or from here.
 pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     let was_behind = std::mem::take(&mut model.alert_list.is_behind);
-    if was_behind && matches!(model.screen, Screen::Detail { .. }) {
+    if was_behind && matches!(model.screen, Screen::Detail) {
         return open(model, now);
     }
     model.screen = Screen::List;

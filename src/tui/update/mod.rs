@@ -5,6 +5,7 @@
 mod act;
 mod add;
 mod alerts;
+mod detail;
 mod filter;
 mod marks;
 mod menu;
@@ -28,6 +29,7 @@ use super::{
         history::History,
         list::{PageRequest, Tab},
         prompt::Purpose,
+        raw::Body,
     },
     view,
 };
@@ -64,6 +66,8 @@ pub enum Msg {
     Counted(Box<(u64, Result<Overview, String>)>),
     /// A history was read, with its transaction as it is now.
     History(RowId, Box<(Option<Listed>, History)>),
+    /// A transaction's last body was read; `None` if there is none.
+    Body(RowId, Box<Option<Body>>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
     /// The alerts' own list was read, or why it wasn't.
@@ -100,7 +104,21 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
-    let mut effects = match message {
+    let mut effects = take(model, message, now);
+    if model.list.selected != before {
+        model.history = None;
+        model.detail.on_another();
+        effects.extend(model.list.selected.map(Effect::LoadHistory));
+    }
+    effects.extend(detail::settle(model, now));
+    effects.extend(attention(model, now));
+    effects.extend(model.list.to_read().map(Effect::LoadPage));
+    effects
+}
+
+/// What the message itself does; what follows from that is `update`'s.
+fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
+    match message {
         Msg::Key(key) => on_key(model, key, now),
         Msg::Paste(text) => on_paste(model, &text),
         Msg::Resize(columns, rows) => {
@@ -115,6 +133,10 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Counted(counted) => on_counted(model, *counted, now),
         Msg::History(row, read) => {
             on_history(model, row, *read);
+            Vec::new()
+        }
+        Msg::Body(row, body) => {
+            detail::on_body(model, row, *body);
             Vec::new()
         }
         Msg::FoundAlert(found) => {
@@ -146,17 +168,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Tick => on_tick(model, now),
-    };
-    if model.list.selected != before {
-        model.history = None;
-        if let Screen::Detail { scroll } = &mut model.screen {
-            *scroll = 0;
-        }
-        effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
-    effects.extend(attention(model, now));
-    effects.extend(model.list.to_read().map(Effect::LoadPage));
-    effects
 }
 
 /// Says what the person has open, when that changes and now and then while it stays.
@@ -165,7 +177,7 @@ fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     const AGAIN: Duration = Duration::from_secs(20);
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
     let open = match model.screen {
-        Screen::Detail { .. } => model.list.selected.filter(polled),
+        Screen::Detail => model.list.selected.filter(polled),
         Screen::List | Screen::Alerts => None,
     };
     let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
@@ -203,7 +215,9 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
     model.look_again();
-    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row)).map(Effect::LoadHistory);
+    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row));
+    reload.iter().for_each(|_| model.detail.raw.look_again());
+    let reload = reload.map(Effect::LoadHistory);
     let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
     reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).collect()
 }
@@ -212,7 +226,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
 fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
-    if removed && matches!(model.screen, Screen::Detail { .. }) {
+    if removed && model.screen == Screen::Detail {
         model.screen = Screen::List;
         model.tell(Tone::Bad, "It was removed.", now.mono);
     }
@@ -265,6 +279,7 @@ fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>,
 fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text),
+        Overlay::Find { .. } => detail::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
         Overlay::Palette(_) => palette::on_paste(model, text),
         Overlay::Prompt(_) => {
@@ -288,14 +303,15 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     }
     match &model.overlay {
         Overlay::Filter { .. } => return filter::on_key(model, key),
+        Overlay::Find { .. } => return detail::on_key(model, key),
         Overlay::Add(_) => return add::on_key(model, key),
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
     }
-    let context = model.context();
-    match name.and_then(|name| model.setting.keys.lookup(context, &name)) {
+    let contexts = model.contexts();
+    match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
         Some(id) => dispatch(model, id, now),
         None => Vec::new(),
     }
@@ -304,60 +320,78 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
 /// Carries a command out.
 pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     match id {
-        Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
-        Id::Redraw => return vec![Effect::Redraw],
-        Id::PollNow => return poll::selected(model, now),
-        Id::PollMarked => return poll::marked(model, now),
+        Id::Quit | Id::QuitRoot => vec![Effect::Quit],
+        Id::Redraw => vec![Effect::Redraw],
+        Id::PollNow => poll::selected(model, now),
+        Id::PollMarked => poll::marked(model, now),
+        Id::Answer => answer(model, now),
+        Id::Untrack => act::untrack(model, now.mono),
+        Id::Undo => vec![Effect::TakeBack],
+        Id::Redo => vec![Effect::DoAgain],
+        Id::Alerts => alerts::open(model, now.mono),
+        Id::Back if !matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. }) => {
+            alerts::back(model, now.mono)
+        }
+        Id::Clear if model.marks.is_empty() => filter::set(model, ""),
+        Id::MarkRange => marks::range(model, now.mono),
+        Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
+        Id::Reverse => palette::reverse(model, now),
+        Id::CopyPart => detail::copy(model, now),
+        Id::NextAlert => to_alert(model, true),
+        Id::PrevAlert => to_alert(model, false),
+        Id::Attention => show_tab(model, Tab::Attention),
+        Id::Active => show_tab(model, Tab::Active),
+        Id::Refunds => show_tab(model, Tab::Refunds),
+        Id::Done => show_tab(model, Tab::Done),
+        Id::All => show_tab(model, Tab::All),
+        id => {
+            turn(model, id, now);
+            Vec::new()
+        }
+    }
+}
+
+/// Carries out what changes nothing but the model.
+fn turn(model: &mut Model, id: Id, now: Now) {
+    match id {
         Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
         Id::Acknowledge => act::acknowledge(model, now.mono),
         Id::Note => act::ask(model, Purpose::Note, now.mono),
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),
         Id::Export => act::export(model, now),
-        Id::Answer => return answer(model, now),
-        Id::Untrack => return act::untrack(model, now.mono),
-        Id::Undo => return vec![Effect::TakeBack],
-        Id::Redo => return vec![Effect::DoAgain],
         Id::Help => model.overlay = Overlay::Help { scroll: 0 },
-        Id::Alerts => return alerts::open(model, now.mono),
         Id::NextState => model.alert_list.turn(true),
         Id::PrevState => model.alert_list.turn(false),
         Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
         Id::Open if model.list.selected.is_some() => {
             (model.list.chosen, model.alert_list.is_behind) = (true, false);
-            model.screen = Screen::Detail { scroll: 0 };
+            model.open_detail();
         }
-        Id::Open => {}
-        Id::Back => match model.overlay {
-            Overlay::Help { .. } | Overlay::Answer { .. } => model.overlay = Overlay::None,
-            _ => return alerts::back(model, now.mono),
-        },
-        Id::Clear if !model.marks.is_empty() => model.marks.clear(),
-        Id::Clear => return filter::set(model, ""),
+        Id::Back => model.overlay = Overlay::None,
+        Id::Clear => model.marks.clear(),
         Id::Mark => marks::toggle(model),
-        Id::MarkRange => return marks::range(model, now.mono),
-        Id::MarkAll => return vec![Effect::FindMarks(Markable::Shown)],
         Id::Filter => filter::open(model),
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
         Id::Delete => palette::open(model, "delete "),
-        Id::Reverse => return palette::reverse(model, now),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
+        Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
+        Id::Fold => model.detail.raw.turn(),
+        Id::Find => detail::open_find(model),
+        Id::NextMatch => model.detail.raw.to_match(true),
+        Id::PrevMatch => model.detail.raw.to_match(false),
+        Id::Changes => detail::turn_changes(model),
+        Id::Wrap => model.detail.raw.wrap = !model.detail.raw.wrap,
         Id::Down => scroll(model, 1, now),
         Id::Up => scroll(model, -1, now),
-        Id::HalfDown => scroll(model, half_page(model), now),
-        Id::HalfUp => scroll(model, -half_page(model), now),
+        Id::HalfDown => scroll(model, half_page(model, now), now),
+        Id::HalfUp => scroll(model, -half_page(model, now), now),
         Id::Top => scroll(model, isize::MIN, now),
         Id::Bottom => scroll(model, isize::MAX, now),
-        Id::NextAlert => return to_alert(model, true),
-        Id::PrevAlert => return to_alert(model, false),
-        Id::Attention => return show_tab(model, Tab::Attention),
-        Id::Active => return show_tab(model, Tab::Active),
-        Id::Refunds => return show_tab(model, Tab::Refunds),
-        Id::Done => return show_tab(model, Tab::Done),
-        Id::All => return show_tab(model, Tab::All),
+        _ => {}
     }
-    Vec::new()
 }
 
 /// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
@@ -366,18 +400,19 @@ fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     vec![Effect::Count]
 }
 
-fn half_page(model: &Model) -> isize {
-    isize::from(u8::try_from(view::page(model) / 2).unwrap_or(u8::MAX)).max(1)
+fn half_page(model: &Model, now: Now) -> isize {
+    isize::from(u8::try_from(view::page(model, now) / 2).unwrap_or(u8::MAX)).max(1)
 }
 
 /// Moves in whatever has the focus: the help, the detail's lines, or the list.
 fn scroll(model: &mut Model, lines: isize, now: Now) {
     let end = view::scroll_end(model, now);
     match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) | (_, Screen::Detail { scroll }) => {
+        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),
+        (_, Screen::Detail) => model.detail.move_by(lines, end),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }

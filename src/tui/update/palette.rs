@@ -18,8 +18,7 @@ use crate::{
 
 /// Opens it where the person is, with this typed already.
 pub(super) fn open(model: &mut Model, text: &str) {
-    let context = model.context();
-    model.overlay = Overlay::Palette(Palette::new(context, text));
+    model.overlay = Overlay::Palette(Palette::new(model.contexts(), text));
 }
 
 pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {

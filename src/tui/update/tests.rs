@@ -7,7 +7,11 @@ use super::*;
 use crate::{
     domain::{
         alert::Rule,
-        fixtures::{self as tx, says},
+        fixtures as tx,
+        ids::TxHash,
+        observation::Outcome,
+        outline::Outline,
+        record::{StatusRecord, Step},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
@@ -16,7 +20,11 @@ use crate::{
         command::{COMMANDS, Command, Context},
         effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::{alerts::AlertTab, history::HistoryEntry},
+        model::{
+            alerts::AlertTab,
+            detail::DetailTab,
+            history::{EntryKind, HistoryEntry},
+        },
     },
 };
 
@@ -27,7 +35,13 @@ fn now() -> Now {
 
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
-    transaction.apply(&says(status), now().wall);
+    let step = |index| Step { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..Step::default() };
+    let mut record = StatusRecord::bare(status);
+    if number == 21 {
+        transaction.labels = (0..200).map(|label| format!("label-{label}")).collect();
+        record.steps = (0..40).map(step).collect();
+    }
+    transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
     transaction
 }
 
@@ -57,10 +71,25 @@ fn placed(context: Context, tab: &str) -> Desk {
         Context::List => {}
         Context::Detail => {
             press(&mut model, &["Enter"], now());
-            let entry = HistoryEntry { at: now().wall, text: "answer: ongoing".into() };
-            let history = History { entries: vec![entry; 30], ..History::default() };
+            press(&mut model, &["j"; 6], now());
+        }
+        Context::Steps => {
+            press(&mut model, &["Enter", "]"], now());
+            press(&mut model, &["j"; 12], now());
+        }
+        Context::History => {
+            press(&mut model, &["Enter", "]", "]", "]"], now());
+            let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
+            let history = History { entries: vec![entry; 40], ..History::default() };
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
+        }
+        Context::Raw => {
+            press(&mut model, &["Enter", "[", "["], now());
+            model.take(Msg::Body(RowId(21), Box::new(Some(body()))), now());
+            press(&mut model, &["/"], now());
+            type_in(&mut model, "status", now());
+            press(&mut model, &["Enter"], now());
         }
         Context::Alerts => {
             let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
@@ -76,9 +105,17 @@ fn placed(context: Context, tab: &str) -> Desk {
     model
 }
 
+/// With `status` in four places, the cursor is put on the first.
+fn body() -> Body {
+    let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
+    let outline = Outline::new(text, None);
+    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, outline }
+}
+
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
-        (Overlay::Help { scroll }, _) | (_, Screen::Detail { scroll }) => *scroll,
+        (Overlay::Help { scroll }, _) => *scroll,
+        (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
     }
@@ -89,6 +126,7 @@ fn asks(model: &Model, purpose: &Purpose) -> bool {
 }
 
 /// Whether the key did what the help says of its command, from the place `before`.
+#[allow(clippy::too_many_lines, reason = "a line for each command")]
 fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
         (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
@@ -103,7 +141,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
         Id::PrevState => model.alert_list.tab == AlertTab::Acknowledged,
         Id::Acknowledge if model.screen == Screen::Alerts => asks(model, &Purpose::AcknowledgeAlerts(vec![1_309])),
-        Id::Open => model.screen == Screen::Detail { scroll: 0 },
+        Id::Open => model.screen == Screen::Detail,
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
@@ -139,6 +177,16 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::HalfUp => after < before && after > 0,
         Id::Top => after == 0,
         Id::Bottom => after == end && end > before,
+        Id::NextTab => model.detail.tab == DetailTab::Steps,
+        Id::PrevTab => model.detail.tab == DetailTab::Notes,
+        // What is folded is what the cursor stands in.
+        Id::Fold => after == 0 && model.detail.raw.count() == 1,
+        Id::Find => matches!(&model.overlay, Overlay::Find { input, before } if input.value() == *before),
+        Id::NextMatch => after > before && model.detail.raw.standing() == (Some(2), 4),
+        Id::PrevMatch => model.detail.raw.standing() == (Some(4), 4),
+        Id::Changes => model.detail.changes_only && after == 0,
+        Id::Wrap => model.detail.raw.wrap,
+        Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
         Id::NextAlert => model.list.selected == Some(RowId(30)),
         Id::PrevAlert => model.list.selected == Some(RowId(15)),
         Id::Attention => shows(Tab::Attention, 3),
@@ -407,7 +455,7 @@ fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
     let mut model = dashboard("4");
     model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     let effects = press(&mut model, &["Enter"], now());
-    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail { scroll: 0 }));
+    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
     assert!(matches!(model.overlay, Overlay::None));
 }
@@ -548,7 +596,8 @@ fn half_a_page_in_the_detail_is_half_of_its_lines() {
     let mut model = placed(Context::Detail, "5");
     let before = place(&model);
     press(&mut model, &["PgDn"], now());
-    assert!(place(&model) - before >= 8, "{before} became {}", place(&model));
+    assert_eq!(place(&model) - before, view::page(&model, now()) / 2);
+    assert!(place(&model) - before >= 5, "{before} became {}", place(&model));
 }
 
 #[test]

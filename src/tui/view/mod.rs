@@ -18,7 +18,6 @@ mod detail;
 mod header;
 mod help;
 mod layout;
-mod legs;
 mod list;
 mod marks;
 mod menu;
@@ -49,7 +48,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     let below_header = match model.screen {
         Screen::List => header::filter(&look, panes.filter.width),
-        Screen::Detail { .. } => detail::position(&look, &panes),
+        Screen::Detail => detail::position(&look, panes.filter.width),
         Screen::Alerts => alerts::tabs(&look, panes.filter.width),
     };
     frame.render_widget(below_header, panes.filter);
@@ -72,7 +71,8 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
 
 fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
     match &look.model.overlay {
-        Overlay::None => {}
+        // What is typed in there is drawn with the tabs.
+        Overlay::None | Overlay::Find { .. } => {}
         Overlay::Filter { input, .. } => header::place_cursor(frame, panes.filter, input),
         Overlay::Help { scroll } => {
             frame.render_widget(Clear, panes.body);
@@ -116,19 +116,19 @@ pub fn alerts_height(model: &Model) -> usize {
 }
 
 /// Rows of whatever scrolls now: the help, the detail, or the list.
-pub fn page(model: &Model) -> usize {
+pub fn page(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
-    let is_page = matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. });
-    let bordered = is_page || panes.split;
+    let theme = Theme::new(false, false);
+    let look = Look { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        _ if is_page => usize::from(panes.body.height).saturating_sub(2),
-        (_, Screen::Detail { .. }) => usize::from(panes.body.height).saturating_sub(if bordered { 2 } else { 0 }),
+        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&look, &panes, pane)),
         (_, Screen::List) => list::rows_in(&panes),
         (_, Screen::Alerts) => alerts::rows_in(panes.body),
     }
 }
 
-/// How far the help, or else the detail, can be scrolled down.
+/// How far the help, or else the open tab of the detail, can be scrolled down.
 pub fn scroll_end(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
@@ -136,7 +136,7 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
     match (&model.overlay, model.screen) {
         (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
         (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
-        (_, Screen::Detail { .. }) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
         (_, Screen::List | Screen::Alerts) => 0,
     }
 }

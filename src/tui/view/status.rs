@@ -163,12 +163,13 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
             [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },
+        Overlay::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
         Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
         Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
-            hints(&mut look.model.setting.keys.hints(look.model.context()))
+            hints(&mut look.model.setting.keys.hints(look.model.contexts()))
         }
     }
 }

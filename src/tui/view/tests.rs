@@ -33,16 +33,16 @@ use crate::{
 };
 
 /// 14:26:07 of the storyboard.
-fn now() -> Now {
+pub(super) fn now() -> Now {
     moment(DateTime::from_timestamp(1_795_184_767, 0).unwrap())
 }
 
-fn ago(minutes: i64, seconds: i64) -> DateTime<Utc> {
+pub(super) fn ago(minutes: i64, seconds: i64) -> DateTime<Utc> {
     now().wall - TimeDelta::minutes(minutes) - TimeDelta::seconds(seconds)
 }
 
 /// A transaction with a hash, from chain to chain, submitted so many minutes ago.
-fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transaction {
+pub(super) fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transaction {
     let mut sent = tx::transaction(number);
     let middle = "0".repeat(64 - hash.len());
     let (head, tail) = hash.split_at(5);
@@ -53,13 +53,13 @@ fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transac
     sent
 }
 
-fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64, seconds: i64) -> Transaction {
+pub(super) fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64, seconds: i64) -> Transaction {
     sent.apply(&tx::says(status), ago(minutes, seconds));
     sent
 }
 
 /// Overdue, with all that a record can say.
-fn overdue() -> Transaction {
+pub(super) fn overdue() -> Transaction {
     let mut sent = sent(1, "9f3c41b7e21b", ["42161", "8453"], 38);
     sent.told.estimate = Some(Duration::from_secs(15 * 60));
     sent.told.ticket = Some("SUP-4412".into());
@@ -146,14 +146,14 @@ fn alerts() -> Vec<Alert> {
 }
 
 /// The fixed world on a screen of this size.
-fn dashboard(size: (u16, u16)) -> Desk {
+pub(super) fn dashboard(size: (u16, u16)) -> Desk {
     let mut model = blank(size);
     hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
     model
 }
 
 /// What the store keeps of the overdue one.
-fn history() -> History {
+pub(super) fn history() -> History {
     let change = |at, what| {
         HistoryLine::Change(Change {
             seq: 1,
@@ -185,7 +185,7 @@ fn history() -> History {
     History::new(&lines, Past::default())
 }
 
-fn detail(size: (u16, u16)) -> Desk {
+pub(super) fn detail(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
     model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
@@ -232,7 +232,7 @@ fn empty(size: (u16, u16)) -> Desk {
 }
 
 /// Text in wide letters and with stacked marks, as far as the sanitiser lets it through.
-fn hostile(size: (u16, u16)) -> Desk {
+pub(super) fn hostile(size: (u16, u16)) -> Desk {
     let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
     let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
     first.told.ticket = Some(clean("票据号码非常长的票据"));
@@ -256,17 +256,17 @@ fn hostile(size: (u16, u16)) -> Desk {
     model
 }
 
-fn drawn(model: &Model, theme: &Theme) -> Terminal<TestBackend> {
+pub(super) fn drawn(model: &Model, theme: &Theme) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
     terminal.draw(|frame| view(model, theme, now(), frame)).unwrap();
     terminal
 }
 
-fn screen(model: &Model) -> String {
+pub(super) fn screen(model: &Model) -> String {
     drawn(model, &Theme::new(true, false)).backend().to_string()
 }
 
-const SMALL: (u16, u16) = (80, 24);
+pub(super) const SMALL: (u16, u16) = (80, 24);
 
 #[test]
 fn list_and_detail_side_by_side() {
@@ -395,7 +395,7 @@ fn nothing_but_ascii_where_that_is_asked_for() {
 }
 
 /// Makes the dashboard at a size.
-type Make = fn((u16, u16)) -> Desk;
+pub(super) type Make = fn((u16, u16)) -> Desk;
 
 /// Every screen and what can lie over it.
 const SCREENS: &[(&str, Make)] = &[

@@ -60,7 +60,7 @@ fn enter_opens_the_transaction_and_esc_leads_back_here_and_then_to_the_list() {
     let mut model = opened();
     press(&mut model, &["4"], now());
     let effects = press(&mut model, &["j", "Enter"], now());
-    assert_eq!((model.screen, model.list.selected), (Screen::Detail { scroll: 0 }, Some(RowId(30))));
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(30))));
     assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::LookAt(Some(RowId(30)))]);
     hear(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
     assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "it stays open");

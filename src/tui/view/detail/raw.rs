@@ -1,0 +1,162 @@
+//! The last body as a tree, with what changed since the one before it.
+//!
+//! Only the lines on the screen are looked at, and of each no more than the screen has room for.
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::{Look, time};
+use crate::{
+    domain::{
+        outline::{Kind, Line as Entry, Mark, Outline},
+        width,
+    },
+    tui::model::raw::{Body, Raw, Reading},
+};
+
+/// Above the lines stands what they are.
+const HEAD: usize = 1;
+/// Cursor, mark and a blank.
+const GUTTER: usize = 3;
+/// Bytes of a line that are looked at: enough for the widest screen.
+const CUT: usize = 2_048;
+/// The same if lines are wrapped.
+const WRAPPED: usize = 4_096;
+
+/// How many of these rows hold lines of the body.
+pub(super) fn rows(rows: usize) -> usize {
+    rows.saturating_sub(HEAD)
+}
+
+pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) -> (Vec<Line<'static>>, String) {
+    let raw = &look.model.detail.raw;
+    let body = match raw.reading() {
+        Reading::Unread => return (vec![Line::styled("Reading ...", look.theme.dim())], String::new()),
+        Reading::Nothing => {
+            let why = "No body is kept: nothing was answered yet, or the bodies were dropped as the config asks.";
+            let lines = width::wrap(why, columns).into_iter();
+            return (lines.map(|line| Line::styled(line, look.theme.dim())).collect(), String::new());
+        }
+        Reading::Body(body) => body,
+    };
+    let rows = rows(rows_of_pane);
+    let draw = Draw { look, raw, outline: &body.outline, columns };
+    let mut lines = vec![head(look, body, columns)];
+    let first = if raw.wrap { draw.first_wrapped(rows) } else { raw.top() };
+    lines.extend(raw.shown(first, rows).flat_map(|(line, here)| draw.lines(line, here)));
+    lines.truncate(rows_of_pane);
+    (lines, place(raw))
+}
+
+/// `14:26:07  HTTP 200, 3.1 kB   4 changed since 14:18:09: + new ~ other - gone`
+fn head(look: &Look<'_>, body: &Body, columns: usize) -> Line<'static> {
+    let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
+    let what = format!("{}  {status}{}", time(look, body.at), size(body.bytes));
+    let changes = match (body.before, body.outline.changes()) {
+        (_, _) if !body.outline.is_json() => "   not JSON: shown line by line".to_owned(),
+        (None, _) => "   none before it to compare with".to_owned(),
+        (Some(before), 0) => format!("   nothing changed since {}", time(look, before)),
+        (Some(before), count) => format!("   {count} changed since {}: + new ~ other - gone", time(look, before)),
+    };
+    let changes = width::cut(&changes, columns.saturating_sub(width::of(&what)), look.theme.ellipsis);
+    Line::from(vec![
+        Span::raw(width::cut(&what, columns, look.theme.ellipsis)),
+        Span::styled(changes, look.theme.dim()),
+    ])
+}
+
+fn size(bytes: usize) -> String {
+    if bytes < 1_000 { format!("{bytes} B") } else { format!("{:.1} kB", bytes as f64 / 1_000.0) }
+}
+
+/// Where the cursor is, or where among what is looked for.
+fn place(raw: &Raw) -> String {
+    let line = format!("line {} of {}", raw.cursor() + 1, raw.count());
+    if raw.wanted().is_empty() {
+        return line;
+    }
+    let wanted = width::cut(raw.wanted(), 12, "..");
+    match raw.standing() {
+        (_, 0) => format!("/{wanted}  not found"),
+        (None, count) => format!("/{wanted}  {count} found"),
+        (Some(place), count) => format!("/{wanted}  {place} of {count}"),
+    }
+}
+
+struct Draw<'a> {
+    look: &'a Look<'a>,
+    raw: &'a Raw,
+    outline: &'a Outline,
+    columns: usize,
+}
+
+impl Draw<'_> {
+    /// From which line on the cursor's line is on the screen, if lines take several rows.
+    fn first_wrapped(&self, rows: usize) -> usize {
+        let (cursor, mut taken) = (self.raw.cursor(), 0);
+        let above = cursor.saturating_sub(self.raw.top()) + 1;
+        let mut first = cursor;
+        let candidates = self.raw.shown(self.raw.top(), above).rev().enumerate();
+        for (back, (line, _)) in candidates {
+            taken += self.lines(line, false).len();
+            if taken > rows && back > 0 {
+                break;
+            }
+            first = cursor - back;
+        }
+        first
+    }
+
+    fn lines(&self, line: &Entry, here: bool) -> Vec<Line<'static>> {
+        let theme = self.look.theme;
+        let style = match line.mark {
+            Mark::Same => Style::new(),
+            Mark::Added => theme.good(),
+            Mark::Changed => theme.warning(),
+            Mark::Removed => theme.dim(),
+        };
+        // What stands deeper than the screen is wide still shows its beginning.
+        let indent = (2 * line.depth).min(self.columns / 2);
+        let room = self.columns.saturating_sub(GUTTER + indent);
+        let text = self.text(line);
+        let texts = match self.raw.wrap {
+            true => width::wrap(&text, room),
+            false => vec![width::cut(&text, room, theme.ellipsis)],
+        };
+        let cursor = if here { ">" } else { " " };
+        let mut gutter = format!("{cursor}{} {}", line.mark.symbol(), " ".repeat(indent));
+        let mut drawn = Vec::new();
+        for text in texts {
+            let text_style = if self.is_match(&text) { style.patch(theme.key()) } else { style };
+            let text = Line::from(vec![Span::styled(gutter, style), Span::styled(text, text_style)]);
+            drawn.push(if here { text.style(theme.selected()) } else { text });
+            gutter = " ".repeat(GUTTER + indent);
+        }
+        drawn
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        let wanted = self.raw.wanted();
+        !wanted.is_empty() && text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
+    }
+
+    fn text(&self, line: &Entry) -> String {
+        let most = if self.raw.wrap { WRAPPED } else { CUT };
+        let mut text = self.outline.excerpt(line, most);
+        if self.outline.raw(line).len() > most {
+            text.push_str(self.look.theme.ellipsis);
+        }
+        match line.kind {
+            Kind::Open { entries, .. } if self.raw.is_folded(line) => {
+                let (what, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
+                format!("{text} {entries} {what}{} {end}", if entries == 1 { "" } else { "s" })
+            }
+            _ => match self.outline.excerpt_before(line, CUT) {
+                Some(before) => format!("{text}   was {before}"),
+                None => text,
+            },
+        }
+    }
+}

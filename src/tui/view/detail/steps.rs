@@ -1,0 +1,113 @@
+//! The steps of `routeStatus`, in the order of the service, with when we saw them.
+//!
+//! The service gives no times of steps: what stands here is our own, and says so.
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::{Look, heading, labelled, time};
+use crate::domain::{alert::Severity, record::Step, route, transaction::Transaction, width};
+
+/// With fewer columns there is no room for the times.
+const NARROW: usize = 66;
+/// Cursor and number, status, action, chain, each time: with the blank behind it.
+const NUMBER: usize = 4;
+const STATUS: usize = 11;
+const ACTION: usize = 7;
+const CHAIN: usize = 14;
+const TIME: usize = 12;
+/// A hash in full with a free row above it takes so many rows, and has them from so many on.
+const BELOW: usize = 3;
+const AMPLE: usize = 8;
+
+/// The steps, as far as they are known.
+pub(super) fn of(tx: &Transaction) -> &[Step] {
+    tx.learned.record.as_ref().map_or(&[], |record| &record.steps)
+}
+
+pub(super) fn shown(
+    look: &Look<'_>,
+    tx: &Transaction,
+    (columns, rows): (usize, usize),
+) -> (Vec<Line<'static>>, String) {
+    let steps = of(tx);
+    let remark = "as the service orders them; the times are when we saw them";
+    let mut lines = vec![heading(look, "routeStatus", remark, columns)];
+    if steps.is_empty() {
+        lines.push(Line::styled("No steps yet.", look.theme.dim()));
+        return (lines, String::new());
+    }
+    let columns_of_hash = room_for_hash(columns);
+    lines.push(Line::styled(titles(columns), look.theme.dim()));
+    let cursor = look.model.detail.place().min(steps.len() - 1);
+    // The cursor's step stays on the screen, with its hash in full below.
+    let below = if rows > AMPLE { BELOW } else { 0 };
+    let room = rows.saturating_sub(lines.len() + below).max(1);
+    let first = (cursor + 1).saturating_sub(room);
+    let line = |(index, step)| {
+        let line = step_line(look, tx, (index, step), (columns, columns_of_hash));
+        if index == cursor { line.style(look.theme.selected()) } else { line }
+    };
+    lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
+    let hash = steps.get(cursor).and_then(|step| step.transaction_id.as_ref());
+    if let Some(hash) = hash {
+        lines.push(Line::default());
+        lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, look.theme.dim()));
+    }
+    (lines, format!("step {} of {}", cursor + 1, steps.len()))
+}
+
+fn room_for_hash(columns: usize) -> usize {
+    let times = if columns < NARROW { 0 } else { 2 * TIME };
+    columns.saturating_sub(NUMBER + STATUS + ACTION + CHAIN + times + 1)
+}
+
+fn titles(columns: usize) -> String {
+    let hash = room_for_hash(columns) + 1;
+    let times = if columns < NARROW { String::new() } else { format!("{:<TIME$}AS NOW SINCE", "FIRST SEEN") };
+    let cells = format!("{:<NUMBER$}{:<STATUS$}{:<ACTION$}{:<CHAIN$}", "  #", "STATUS", "ACTION", "CHAIN");
+    width::cut(&format!("{cells}{:<hash$}{times}", "HASH"), columns, "")
+}
+
+fn step_line(
+    look: &Look<'_>,
+    tx: &Transaction,
+    (index, step): (usize, &Step),
+    (columns, columns_of_hash): (usize, usize),
+) -> Line<'static> {
+    let (symbol, style) = mark(look, step);
+    let cell = |text: &str, columns: usize| {
+        let text = width::fit(text, columns.saturating_sub(1), look.theme.ellipsis);
+        Span::raw(format!("{text} "))
+    };
+    let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| route::name_of(tx, id));
+    let status = format!("{symbol} {}", step.status.as_deref().unwrap_or("-"));
+    let mut spans = vec![
+        Span::raw(format!("{:>3} ", index + 1)),
+        cell(&status, STATUS).style(style),
+        cell(step.action.as_deref().unwrap_or("-"), ACTION),
+        cell(&chain, CHAIN),
+    ];
+    let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
+    spans.push(cell(&width::cut_middle(&hash, columns_of_hash, look.theme.ellipsis), columns_of_hash + 1));
+    let seen = look.model.selected_history().and_then(|history| history.steps.get(&index));
+    let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(look, at));
+    if columns >= NARROW {
+        spans.push(cell(&time(seen.map(|seen| seen.first)), TIME));
+        spans.push(cell(&time(seen.map(|seen| seen.as_now)), TIME));
+    }
+    Line::from(spans)
+}
+
+/// A step's symbol and colour. Of the statuses only `success` is documented.
+fn mark(look: &Look<'_>, step: &Step) -> (&'static str, Style) {
+    match step.status.as_deref() {
+        Some("success") => ("+", look.theme.good()),
+        Some("failed" | "error" | "reverted") => ("!", look.theme.severity(Severity::Critical)),
+        Some(_) => ("~", Style::new()),
+        None => (".", look.theme.dim()),
+    }
+}

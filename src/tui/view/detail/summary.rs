@@ -1,0 +1,133 @@
+//! The summary: both ends, how far it is in the service's words and in ours, and every fact that isn't shown elsewhere.
+
+use ratatui::text::Line;
+
+use super::{Look, heading, labelled, legs, table};
+use crate::domain::{
+    experience, glance,
+    ids::TxHash,
+    record::StatusRecord,
+    route::{self, RouteKind},
+    transaction::Transaction,
+};
+
+pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = legs::lines(look, tx, columns);
+    lines.extend(progress(look, tx, columns));
+    lines.extend(links(look, tx, columns));
+    lines.extend(facts(look, tx, columns));
+    lines
+}
+
+/// How far it is, in the service's words and in ours.
+fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let learned = &tx.learned;
+    let record = learned.record.as_ref();
+    let status = glance::status(learned.status.as_ref());
+    let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
+    let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
+    let history = look.model.selected_history();
+    let until = learned.settled_at.unwrap_or(look.now.wall);
+    let gas = record.map(|record| said(record.gas_status.as_deref()).unwrap_or_else(|| "(empty)".into()));
+    let facts = [
+        ("status", Some(format!("{status}{bridge}"))),
+        ("service", learned.message.clone()),
+        ("gas", gas),
+        ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
+        ("last try", learned.last_error.as_ref().map(|error| last_try(tx, error))),
+        ("observed", history.and_then(|history| history.observed(until))),
+        ("timeSpent", record.map(time_spent)),
+        ("indexing", experience::indexing_sentence(tx)),
+        ("forecast", history.and_then(|history| history.past.sentence(tx, look.now.wall))),
+        ("type", route_words(tx)),
+        ("requestId", tx.request_id().map(str::to_owned)),
+        ("quoteId", Some(tx.told.quote_id.clone())),
+    ];
+    table(facts, columns, look.theme.dim())
+}
+
+fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let record = tx.learned.record.as_ref();
+    let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
+    let alerts = look.model.alerts_of(tx.id).iter();
+    let alerts: Vec<_> =
+        alerts.map(|alert| format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule)).collect();
+    let facts = [
+        ("hash", Some(tx.told.transaction_id.to_string())),
+        ("refund to", tx.told.from_address.clone()),
+        ("id", own_id(tx)),
+        ("integrator", record.and_then(|record| record.integrator.clone())),
+        ("labels", joined(&tx.labels, ", ")),
+        ("notes", notes(tx)),
+        ("alerts", joined(&alerts, ", ")),
+        ("warning", route::contradiction(tx)),
+        ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
+        ("other", record.and_then(|record| joined(&others(record), "; "))),
+    ];
+    let mut lines = vec![Line::default(), heading(look, "FACTS", "", columns)];
+    lines.extend(table(facts, columns, look.theme.dim()));
+    lines
+}
+
+/// The newest note, and how many there are.
+fn notes(tx: &Transaction) -> Option<String> {
+    let newest = tx.notes.last()?;
+    Some(match tx.notes.len() {
+        1 => newest.clone(),
+        count => format!("{newest} (the newest of {count})"),
+    })
+}
+
+/// What the service said, if it said anything.
+fn said(text: Option<&str>) -> Option<String> {
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// The last failure, and whether anybody has to do something about it.
+fn last_try(tx: &Transaction, error: &str) -> String {
+    if tx.wants_polling() { format!("{error} (hoptop asks again)") } else { error.to_owned() }
+}
+
+/// The kind of the route, and whether it carries a message; as far as either is known.
+fn route_words(tx: &Transaction) -> Option<String> {
+    let kind = route::kind(tx).map(RouteKind::words);
+    let gmp = tx.learned.record.as_ref().and_then(|record| record.is_gmp);
+    let gmp = gmp.map(|gmp| if gmp { "general message passing (GMP)" } else { "not GMP" });
+    let parts: Vec<_> = [kind, gmp].into_iter().flatten().collect();
+    Some(parts.join(", ")).filter(|words| !words.is_empty())
+}
+
+/// The record's `id`, where it isn't just the hash.
+fn own_id(tx: &Transaction) -> Option<String> {
+    let id = tx.learned.record.as_ref()?.id.clone()?;
+    (TxHash::new(id.clone()).key() != tx.told.transaction_id.key()).then_some(id)
+}
+
+/// What the service said that nobody documents: events' logs, and keys.
+fn others(record: &StatusRecord) -> Vec<String> {
+    let logs = [("source", &record.from), ("destination", &record.to)].into_iter();
+    let logs = logs.filter(|(_, side)| !side.call_event_log.is_empty());
+    let logs = logs.map(|(end, side)| format!("{end} event log {}", side.call_event_log.join(" ")));
+    logs.chain(record.other.iter().map(|(key, value)| format!("{key} = {value}"))).collect()
+}
+
+fn time_spent(record: &StatusRecord) -> String {
+    let times = record.time_spent_words();
+    times.map_or_else(|| "none reported".into(), |times| format!("{times} (as reported; unit not documented)"))
+}
+
+fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let ends = route::ends(tx);
+    let bridge = tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref());
+    let links = [
+        ("bridge", bridge.filter(|link| !link.is_empty())),
+        ("source", ends.source.url),
+        ("dest", ends.destination.url.or(ends.hop.and_then(|hop| hop.url))),
+    ];
+    let link = |(label, link): (&str, Option<&str>)| {
+        labelled(&format!("  {label}"), link.unwrap_or("(none)"), columns, look.theme.dim())
+    };
+    let mut lines = vec![Line::default(), heading(look, "LINKS", "", columns)];
+    lines.extend(links.into_iter().flat_map(link));
+    lines
+}

@@ -1,0 +1,70 @@
+//! The row of tabs, with where in the open one the person is, or what they look for in it.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+};
+use tui_input::Input;
+
+use super::Look;
+use crate::{
+    domain::width,
+    tui::model::{Overlay, detail::DetailTab},
+};
+
+/// What stands before what is looked for.
+const PROMPT: &str = "/ ";
+/// What is typed needs so many columns at least.
+const FIELD: usize = 16;
+
+pub(super) fn draw(look: &Look<'_>, (tab, place): (DetailTab, &str), row: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(row.width);
+    let mut line = titles(look, tab, columns);
+    if line.width() + 2 + width::of(place) <= columns {
+        let room = columns - line.width();
+        line.push_span(Span::styled(format!("{place:>room$}"), look.theme.dim()));
+    }
+    frame.render_widget(line, row);
+    if let Overlay::Find { input, .. } = &look.model.overlay {
+        find(look, input, (tab, row), frame);
+    }
+}
+
+/// All titles where there is room for them, else the open one.
+fn titles(look: &Look<'_>, open: DetailTab, columns: usize) -> Line<'static> {
+    let title = |tab: &DetailTab| match *tab == open {
+        true => Span::styled(format!("[{}]", tab.title()), look.theme.selected()),
+        false => Span::raw(format!(" {} ", tab.title())),
+    };
+    let all = Line::from_iter(DetailTab::ALL.iter().map(title));
+    if all.width() <= columns {
+        return all;
+    }
+    let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
+    let count = format!(" {place} of {}", DetailTab::ALL.len());
+    Line::from(vec![title(&open), Span::styled(count, look.theme.dim())])
+}
+
+/// What is typed, behind the titles or over them, with the cursor.
+fn find(look: &Look<'_>, input: &Input, (tab, row): (DetailTab, Rect), frame: &mut Frame<'_>) {
+    let taken = u16::try_from(titles(look, tab, usize::from(row.width)).width() + 1).unwrap_or(u16::MAX);
+    let left = row.width.saturating_sub(taken);
+    let offset = if usize::from(left) < FIELD { 0 } else { taken };
+    let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
+    let room = usize::from(field.width).saturating_sub(width::of(PROMPT) + 1);
+    let scroll = input.visual_scroll(room);
+    let mut skipped = 0;
+    let behind = |letter: &char| {
+        skipped += width::of(letter.encode_utf8(&mut [0; 4]));
+        skipped <= scroll
+    };
+    let typed: String = input.value().chars().skip_while(behind).collect();
+    let shown = width::fit(&format!("{PROMPT}{typed}"), usize::from(field.width), "");
+    frame.render_widget(Line::styled(shown, look.theme.key()), field);
+    let column = width::of(PROMPT) + input.visual_cursor().saturating_sub(scroll);
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(field.width.saturating_sub(1));
+    if field.area() > 0 {
+        frame.set_cursor_position((field.x + column, field.y));
+    }
+}

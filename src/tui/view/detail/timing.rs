@@ -1,0 +1,174 @@
+//! How long it takes: what we observed against the limit and the forecast, drawn to one scale; and what the service reports.
+//!
+//! The reported numbers have no documented unit, so they have a scale of their own and are never added up.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use ratatui::text::Line;
+use serde_json::Value;
+
+use super::{LABEL, Look, heading, labelled};
+use crate::domain::{
+    forecast::{self, Quantile},
+    span,
+    transaction::Transaction,
+    width,
+};
+
+/// What stands behind a bar.
+const BEHIND: usize = 9;
+/// More phases than these are flapping; the last ones tell enough.
+const PHASES: usize = 10;
+
+/// Moments as columns.
+#[derive(Clone, Copy)]
+struct Axis {
+    start: DateTime<Utc>,
+    length: Duration,
+    columns: usize,
+}
+
+impl Axis {
+    /// From the submission to whatever comes last: now, or its settling, or the limit.
+    fn new(tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
+        let deadline = tx.deadline();
+        let length = deadline.wait.max(span::between(deadline.submitted, until)).max(Duration::from_secs(1));
+        Self { start: deadline.submitted, length, columns: columns.saturating_sub(LABEL + BEHIND).max(1) }
+    }
+
+    /// The column in which so much time has passed; behind the last one if it is more than there is room for.
+    fn column(&self, elapsed: Duration) -> usize {
+        let share = elapsed.as_secs_f64() / self.length.as_secs_f64();
+        let column = (share * self.columns as f64).floor();
+        if column >= self.columns as f64 { self.columns } else { column as usize }
+    }
+
+    /// A bar between two moments, at least a column wide, with the limit through it; `>` where it goes on.
+    fn bar(&self, (from, to): (Duration, Duration), fill: char, limit: Duration) -> String {
+        let first = self.column(from).min(self.columns - 1);
+        let last = self.column(to).max(first + 1);
+        let limit = self.column(limit).min(self.columns - 1);
+        let cell = |column: usize| match column {
+            _ if column + 1 == self.columns && to > self.length => '>',
+            _ if column == limit => '|',
+            _ if (first..last).contains(&column) => fill,
+            _ => ' ',
+        };
+        (0..self.columns).map(cell).collect()
+    }
+}
+
+pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let remark = "by our clock, as exact as our polls lie apart";
+    let mut lines = vec![heading(look, "OBSERVED", remark, columns)];
+    lines.extend(observed(look, tx, columns));
+    lines.push(Line::default());
+    lines.push(heading(
+        look,
+        "REPORTED",
+        "timeSpent as it came; unit and keys undocumented, not to be added up",
+        columns,
+    ));
+    lines.extend(reported(look, tx, columns));
+    lines
+}
+
+fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let until = tx.learned.settled_at.unwrap_or(look.now.wall);
+    let axis = Axis::new(tx, until, columns);
+    let deadline = tx.deadline();
+    let row = |label: &str, bar: String, behind: String| {
+        Line::raw(format!("{} {bar} {behind}", width::fit(label, LABEL - 1, look.theme.ellipsis)))
+    };
+    let bar = |(from, to), fill| axis.bar((from, to), fill, deadline.wait);
+    let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
+    let mut lines = scale(look, tx, (axis, until));
+    let Some(history) = look.model.selected_history() else {
+        lines.push(Line::styled("Reading ...", look.theme.dim()));
+        return lines;
+    };
+    let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
+    let phases: Vec<_> = history.phases.iter().zip(ends).collect();
+    let skipped = phases.len().saturating_sub(PHASES);
+    let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
+    if let Some(first) = first {
+        lines.push(row("unseen", bar((Duration::ZERO, first), '.'), span::long(first)));
+    }
+    for ((status, from), to) in phases.into_iter().skip(skipped) {
+        let lasted = span::long(span::between(*from, to));
+        lines.push(row(status, bar((to_now(*from), to_now(to)), '#'), lasted));
+    }
+    if history.phases.is_empty() {
+        lines.push(Line::styled("No answer yet.", look.theme.dim()));
+    }
+    if let Some(estimate) = deadline.estimate {
+        lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
+    }
+    let forecast = forecast::settling(tx.told.estimate, &history.past.evidence);
+    for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
+        let took = forecast.quantile(quantile);
+        lines.push(row(label, bar((Duration::ZERO, took), '-'), span::long(took)));
+    }
+    let learned = match history.past.evidence.is_enough() {
+        true => format!("half, 9 in 10: in which time so many settle, learned from {}", history.past.evidence.count),
+        false => "half, 9 in 10: in which time so many probably settle, from the estimate alone".to_owned(),
+    };
+    let sentence = history.past.sentence(tx, look.now.wall).unwrap_or(learned);
+    lines.extend(labelled("forecast", &sentence, columns, look.theme.dim()));
+    if !tx.is_waiting() {
+        // Else it stands above the tabs.
+        lines.extend(labelled("limit", &deadline.basis(), columns, look.theme.dim()));
+    }
+    lines
+}
+
+/// The moments above the bars: where it starts, the limit, now or when it settled.
+fn scale(look: &Look<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)) -> Vec<Line<'static>> {
+    let clock = |at: DateTime<Utc>| {
+        let local = at.with_timezone(&look.model.setting.zone);
+        let is_far = axis.length > Duration::from_secs(24 * 60 * 60);
+        local.format(if is_far { "%m-%d %H:%M" } else { "%H:%M" }).to_string()
+    };
+    let deadline = tx.deadline();
+    let since = if deadline.from_first_seen { "first seen" } else { "submitted" };
+    let last = if tx.is_settled() { "settled" } else { "now" };
+    let now = (span::between(axis.start, until), format!("{last} {}", clock(until)));
+    let first = format!("{since} {}", clock(axis.start));
+    let limit = (deadline.wait, format!("limit {}", clock(deadline.at)));
+    let above = placed(&axis, &first, &now);
+    let below = placed(&axis, "", &limit);
+    [above, below].map(|text| Line::styled(format!("{}{text}", " ".repeat(LABEL)), look.theme.dim())).into()
+}
+
+/// A text at the start and one that ends or begins at its moment.
+fn placed(axis: &Axis, start: &str, (at, text): &(Duration, String)) -> String {
+    let taken = if start.is_empty() { 0 } else { width::of(start) + 2 };
+    let column = axis.column(*at).min(axis.columns - 1);
+    let needed = width::of(text) + 2;
+    let text = if column + needed > axis.columns { format!("{text} |") } else { format!("| {text}") };
+    let column = if text.ends_with('|') { (column + 1).saturating_sub(needed) } else { column };
+    let gap = column.saturating_sub(width::of(start)).max(taken.saturating_sub(width::of(start)));
+    width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + BEHIND, "")
+}
+
+fn reported(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    /// A key's columns, and a number's.
+    const KEY: usize = 20;
+    const NUMBER: usize = 10;
+    let record = tx.learned.record.as_ref().filter(|record| !record.time_spent.is_empty());
+    let Some(record) = record else { return vec![Line::styled("Nothing reported.", look.theme.dim())] };
+    let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
+    let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);
+    let line = |(key, value): (&String, &Value)| {
+        let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
+        let full = share.map_or(0, |share| (share * room as f64).round() as usize);
+        let bar = format!("{}{}", "#".repeat(full), ".".repeat(room - full));
+        let key = width::fit(key, KEY, look.theme.ellipsis);
+        match share {
+            Some(_) => Line::raw(format!("  {key} {bar} {:>NUMBER$}", value.to_string())),
+            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, look.theme.ellipsis)),
+        }
+    };
+    record.time_spent.iter().map(line).collect()
+}

@@ -1,0 +1,111 @@
+//! What a person has to know first: the verdict, the limit, what to say, what to do.
+//!
+//! It stands above every tab, and below the list where there is no room beside it. It must never need a key press.
+
+use ratatui::{
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::{LABEL, Look, labelled};
+use crate::domain::{
+    advice::{self, Advice, Situation},
+    span,
+    transaction::Transaction,
+    width,
+};
+
+/// The hash, the way, the ticket.
+pub(super) fn title(look: &Look<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
+    let hash_room = columns.saturating_sub(40).max(18);
+    let hash = width::cut_middle(tx.told.transaction_id.as_str(), hash_room, look.theme.ellipsis);
+    let ticket = tx.told.ticket.as_deref().unwrap_or("");
+    let title = format!("{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    Line::from(Span::styled(width::cut(title.trim_end(), columns, look.theme.ellipsis), look.theme.label()))
+}
+
+/// Verdict, limit, SAY and DO.
+pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    let mut lines = vec![verdict(look, tx, &advice, columns)];
+    lines.extend(limit(look, tx, columns));
+    if let Some(say) = &advice.say {
+        lines.extend(labelled("SAY", say, columns, look.theme.label()));
+    }
+    lines.extend(labelled("DO", &advice.act, columns, look.theme.label()));
+    lines
+}
+
+/// Verdict, SAY and DO of the selected one, for the bottom of a small screen's list.
+pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let columns = usize::from(pane.width);
+    let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
+    let Some(tx) = look.model.selected() else { return vec![rule] };
+    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    // A column free on either side, as in the detail.
+    let text_columns = columns.saturating_sub(2);
+    let room = usize::from(pane.height).saturating_sub(2);
+    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, look.theme.label());
+    let act = labelled("DO", &advice.act, text_columns, look.theme.label());
+    let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
+    let mut lines = vec![rule, verdict(look, tx, &advice, text_columns)];
+    lines.extend(first(look, say, room.saturating_sub(rows_for_act), text_columns));
+    lines.extend(first(look, act, rows_for_act, text_columns));
+    for line in lines.iter_mut().skip(1) {
+        line.spans.insert(0, Span::raw(" "));
+    }
+    lines
+}
+
+/// The first so many lines, marked as cut if there are more.
+fn first(look: &Look<'_>, mut lines: Vec<Line<'static>>, rows: usize, columns: usize) -> Vec<Line<'static>> {
+    if lines.len() > rows {
+        lines.truncate(rows);
+        if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
+            let room = columns.saturating_sub(LABEL + width::of(look.theme.ellipsis));
+            span.content = format!("{}{}", width::cut(&span.content, room, ""), look.theme.ellipsis).into();
+        }
+    }
+    lines
+}
+
+fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
+    let style = match advice.situation {
+        Situation::Alert(rule) => look.theme.severity(rule.severity()),
+        Situation::Completed => look.theme.good(),
+        Situation::Unconfirmed => look.theme.warning(),
+        _ => Style::new(),
+    };
+    let checked = match tx.learned.last_checked_at {
+        Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
+        None => "  never checked".into(),
+    };
+    let room = columns.saturating_sub(LABEL);
+    let verdict = width::cut(&advice.verdict, room, look.theme.ellipsis);
+    let rest = room.saturating_sub(width::of(&verdict));
+    // Half of a time says nothing.
+    let checked = if width::of(&checked) <= rest { checked } else { String::new() };
+    Line::from(vec![
+        Span::styled(format!("{:<LABEL$}", "VERDICT"), look.theme.label()),
+        Span::styled(verdict, style.patch(look.theme.label())),
+        Span::styled(checked, look.theme.dim()),
+    ])
+}
+
+fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let deadline = tx.deadline();
+    if !tx.is_waiting() {
+        return Vec::new();
+    }
+    let zone = look.model.setting.zone;
+    let since = if deadline.from_first_seen { "First seen" } else { "Submitted" };
+    let text = format!(
+        "{since} {}, {} ago; limit {}: {}.",
+        span::clock_time(deadline.submitted, look.now.wall, zone),
+        span::short(tx.age(look.now.wall)),
+        span::clock_time(deadline.at, look.now.wall, zone),
+        deadline.basis(),
+    );
+    labelled("", &text, columns, look.theme.dim())
+}
