@@ -191,6 +191,11 @@ impl Reader {
         alerts::standing(&self.connection)
     }
 
+    /// What was cleared since a moment, the newest first, so many at most.
+    pub fn alerts_cleared_since(&self, since: DateTime<Utc>, most: usize) -> Result<Vec<Alert>, StoreError> {
+        alerts::cleared_since(&self.connection, since, most)
+    }
+
     /// What came after the feed's entry `seq`, at most `limit` entries.
     pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
         changes::after(&self.connection, seq, limit)

@@ -1,3 +1,4 @@
+mod alerts;
 mod backups;
 mod faults;
 mod mending;
