@@ -52,8 +52,9 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-const FILTERS: [&str; 5] = [
-    "is:attention is:overdue is:unsettled is:settled   status:ongoing,not_found",
+const FILTERS: [&str; 6] = [
+    "is:attention is:firing is:acked is:snoozed is:overdue is:unsettled",
+    "is:settled   status:ongoing,not_found",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
     "age>30m due<5m checked>2m",
     "\"exact text\"  /regex/",
