@@ -1,4 +1,16 @@
-//! The alerts' rules: what is raised, what counts towards clearing, what is cleared.
+//! The alerts' rules: what is raised, what counts towards clearing, what is cleared, and what ends an acknowledgement or a
+//! snooze.
+//!
+//! ```text
+//!            raise                       two clean observations, or settled
+//!   (none) ────────> firing ──────────────────────────────────────────────> cleared
+//!                    │    ^                                                    ^
+//!     a person says  v    │ the status changes, graver things stand,           │ the same
+//!           acknowledged, snoozed    or the moment has come ───────────────────┘
+//! ```
+//!
+//! The third raise of a rule for one subject within ten minutes makes it flapping: the store, which has those before, says
+//! so once.
 //!
 //! Pure: a transaction, what stands, and the moment in; steps out. It must never raise anything on the strength of a
 //! clock alone: it is asked after an answer, so that what it raises was freshly confirmed (`DESIGN.md`, Alerts).
@@ -7,7 +19,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     advice,
-    alert::{Alert, AlertStep, Rule, Subject},
+    alert::{Alert, AlertStep, Rule, Severity, Subject},
     transaction::{Tracking, Transaction},
 };
 
@@ -22,11 +34,29 @@ pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<Ale
         standing.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
     let outage = of_profile.iter().any(|alert| alert.rule.is_outage());
     let hidden = |rule: Rule| outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
+    let is_new = |rule: &Rule| !hidden(*rule) && own.iter().all(|alert| alert.rule != *rule);
+    let new: Vec<Rule> = held.iter().copied().filter(is_new).collect();
     let clean = tx.learned.last_checked_at == Some(at);
-    let mut steps: Vec<_> = own.iter().filter_map(|alert| step(tx, alert, &held, clean)).collect();
-    let new = held.into_iter().filter(|rule| !hidden(*rule) && own.iter().all(|alert| alert.rule != *rule));
-    steps.extend(new.map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
+    let change = tx.learned.status_since == Some(at) || gravest(&new) > gravest(own.iter().map(|alert| &alert.rule));
+    let mut steps = Vec::new();
+    for alert in own {
+        let own = step(tx, alert, &held, clean);
+        // What is cleared keeps what was said of it.
+        let stands = !matches!(own, Some(AlertStep::Clear { .. }));
+        steps.extend((stands && ends(alert, at, change)).then_some(AlertStep::BringBack { id: alert.id }));
+        steps.extend(own);
+    }
+    steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
     steps
+}
+
+fn gravest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
+    rules.into_iter().map(|rule| rule.severity()).max()
+}
+
+/// Whether what set an alert aside is over.
+fn ends(alert: &Alert, at: DateTime<Utc>, change: bool) -> bool {
+    alert.set_aside.as_ref().is_some_and(|said| said.is_over(at, change))
 }
 
 fn step(tx: &Transaction, alert: &Alert, held: &[Rule], clean: bool) -> Option<AlertStep> {
@@ -81,115 +111,4 @@ pub fn judge_profile(now_holds: Option<(Rule, &str)>, standing: &[Alert]) -> Vec
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono::TimeDelta;
-
-    use super::*;
-    use crate::domain::{fixtures, observation::Failure, status::RouterStatus};
-
-    fn alert(id: i64, rule: Rule, subject: Subject, clean: u32) -> Alert {
-        let raised_at = DateTime::UNIX_EPOCH;
-        Alert {
-            id,
-            rule,
-            subject,
-            profile: "default".into(),
-            raised_at,
-            clean,
-            message: String::new(),
-            acknowledged: None,
-        }
-    }
-
-    fn after(status: RouterStatus, minutes: i64) -> (Transaction, DateTime<Utc>) {
-        let mut tx = fixtures::transaction(1);
-        let at = tx.first_seen_at + TimeDelta::minutes(minutes);
-        tx.apply(&fixtures::says(status), at);
-        (tx, at)
-    }
-
-    fn raised(steps: &[AlertStep]) -> Vec<Rule> {
-        let rule = |step: &AlertStep| match step {
-            AlertStep::Raise { rule, .. } => Some(*rule),
-            _ => None,
-        };
-        steps.iter().filter_map(rule).collect()
-    }
-
-    #[test]
-    fn each_status_raises_its_alert_once() {
-        let table = [
-            (RouterStatus::Ongoing, 5, vec![]),
-            (RouterStatus::Ongoing, 15, vec![Rule::Overdue]),
-            (RouterStatus::NotFound, 1, vec![]),
-            (RouterStatus::NotFound, 3, vec![Rule::NotFoundLong]),
-            (RouterStatus::NeedsGas, 1, vec![Rule::NeedsGas]),
-            (RouterStatus::PartialSuccess, 1, vec![Rule::PartialSuccess]),
-            (RouterStatus::Refund, 1, vec![Rule::Refund]),
-            (RouterStatus::Unknown("settling".into()), 1, vec![Rule::Regressed]),
-            (RouterStatus::Success, 60, vec![]),
-        ];
-        for (status, minutes, rules) in table {
-            let (tx, at) = after(status, minutes);
-            assert_eq!(raised(&judge(&tx, &[], at)), rules, "{:?}", tx.learned.status);
-            let standing: Vec<_> = rules.iter().map(|rule| alert(1, *rule, Subject::Transaction(tx.id), 0)).collect();
-            assert_eq!(judge(&tx, &standing, at), [], "{:?}", tx.learned.status);
-        }
-    }
-
-    #[test]
-    fn two_clean_observations_clear_and_a_relapse_starts_anew() {
-        let (tx, at) = after(RouterStatus::Ongoing, 5);
-        let own = Subject::Transaction(tx.id);
-        let gas = |clean| [alert(7, Rule::NeedsGas, own, clean)];
-        assert_eq!(judge(&tx, &gas(0), at), [AlertStep::Count { id: 7, clean: 1 }]);
-        assert_eq!(judge(&tx, &gas(1), at), [AlertStep::Clear { id: 7, rule: Rule::NeedsGas }]);
-        let (tx, at) = after(RouterStatus::NeedsGas, 5);
-        assert_eq!(judge(&tx, &gas(1), at), [AlertStep::Count { id: 7, clean: 0 }]);
-    }
-
-    #[test]
-    fn settling_clears_at_once_and_a_failure_clears_nothing() {
-        let (tx, at) = after(RouterStatus::Success, 20);
-        let overdue = [alert(7, Rule::Overdue, Subject::Transaction(tx.id), 0)];
-        assert_eq!(judge(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
-        let mut tx = fixtures::transaction(1);
-        tx.apply(&fixtures::fails(Failure::Transport("reset".into())), at);
-        assert_eq!(judge(&tx, &[alert(7, Rule::NeedsGas, Subject::Transaction(tx.id), 1)], at), []);
-    }
-
-    #[test]
-    fn trouble_of_the_whole_profile_hides_what_follows_from_it() {
-        let (tx, at) = after(RouterStatus::Ongoing, 20);
-        let throttled = [alert(1, Rule::Throttled, Subject::Profile, 0)];
-        assert_eq!(judge(&tx, &throttled, at), []);
-        let (tx, at) = after(RouterStatus::NeedsGas, 20);
-        assert_eq!(raised(&judge(&tx, &throttled, at)), [Rule::NeedsGas]);
-    }
-
-    #[test]
-    fn five_failures_over_two_minutes_are_an_alert() {
-        let mut tx = fixtures::transaction(1);
-        let mut rules = Vec::new();
-        for minute in 0..6 {
-            let at = tx.first_seen_at + TimeDelta::seconds(30 * minute);
-            tx.apply(&fixtures::fails(Failure::Transport("reset".into())), at);
-            rules.push(raised(&judge(&tx, &[], at)));
-        }
-        assert_eq!(rules, [vec![], vec![], vec![], vec![], vec![Rule::PollFailing], vec![Rule::PollFailing]]);
-    }
-
-    #[test]
-    fn the_graver_trouble_of_a_profile_takes_the_other_s_place() {
-        let throttled = [alert(1, Rule::Throttled, Subject::Profile, 0)];
-        assert_eq!(
-            judge_profile(Some((Rule::Unauthorized, "no")), &throttled),
-            [
-                AlertStep::Clear { id: 1, rule: Rule::Throttled },
-                AlertStep::Raise { rule: Rule::Unauthorized, message: "no".into() }
-            ]
-        );
-        assert_eq!(judge_profile(Some((Rule::Throttled, "again")), &throttled), []);
-        assert_eq!(judge_profile(None, &throttled), [AlertStep::Clear { id: 1, rule: Rule::Throttled }]);
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
-//! `hoptop alerts`, `ack` and `unack`: what stands as an alert, and who has taken it on.
+//! `hoptop alerts`, `ack` and `unack`: what stands as an alert, and who has taken it on. `snooze` has a file of its own.
 //!
 //! When an alert is raised and cleared is decided elsewhere; nothing here clears one.
 
+use chrono::TimeDelta;
 use clap::Args;
 use color_eyre::eyre::Result;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{Alert, Subject},
+        alert::{Alert, Snooze, Subject},
         glance,
         span::{self, rfc3339},
         text,
@@ -21,24 +22,27 @@ use crate::{
     store::{Edit, Reader},
 };
 
-const COLUMNS: [Column; 7] = [
-    ("ALERT", true),
-    ("SEV", false),
-    ("RULE", false),
-    ("TX", false),
-    ("FOR", true),
-    ("ACKNOWLEDGED", false),
-    ("WHAT", false),
-];
+const COLUMNS: [Column; 7] =
+    [("ALERT", true), ("SEV", false), ("RULE", false), ("TX", false), ("FOR", true), ("STATE", false), ("WHAT", false)];
 
 /// For the help.
 pub const EXAMPLES: &str = "\
 Examples:
-  hoptop alerts                                    what stands, the oldest first, each with its number
+  hoptop alerts                                    what stands, each with its number
   hoptop ack 12 --note \"asked the provider\"        takes number 12 on
+  hoptop snooze 12 13 --for 30m                    lets them be for half an hour
+  hoptop snooze 12 --until-change                  until its transaction's status changes
   hoptop unack 12                                  lets it stand as new again
+  hoptop alerts --resolved                         what was cleared in the last 24 hours
 
-An acknowledgement ends when the transaction's status changes.";
+What is acknowledged or snoozed stands on, and its transaction is listed behind the others.
+An acknowledgement ends when the transaction's status changes, or graver things stand for it.
+Raised three times within ten minutes an alert is flapping: its further comings and goings are no news.";
+
+/// How far back cleared alerts are shown.
+const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
+/// And how many of them at most.
+const MOST_RESOLVED: usize = 1_000;
 
 /// Show alerts.
 #[derive(Args, Clone, Debug, Default)]
@@ -46,6 +50,9 @@ pub struct AlertsArgs {
     /// Print a JSON array, an alert a line
     #[arg(long)]
     pub json: bool,
+    /// What was cleared in the last 24 hours instead, the newest first, at most 1,000
+    #[arg(long)]
+    pub resolved: bool,
 }
 
 /// Take alerts on.
@@ -59,7 +66,7 @@ pub struct AckArgs {
     pub note: Option<String>,
 }
 
-/// Take alerts on no more.
+/// Take alerts on no more, or snooze them no more.
 #[derive(Args, Clone, Debug)]
 pub struct UnackArgs {
     /// Numbers of alerts, as `hoptop alerts` has them
@@ -79,44 +86,55 @@ struct AlertView<'a> {
     acknowledged_at: Option<String>,
     note: Option<&'a str>,
     message: &'a str,
+    state: &'static str,
+    snoozed_at: Option<String>,
+    /// Of one that is snoozed until something changes `null`.
+    snoozed_until: Option<String>,
+    flapping: bool,
+    cleared_at: Option<String>,
 }
 
-/// Prints what stands.
+/// Prints what stands, or what was cleared lately.
 pub fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
-    let standing = reader.alerts()?;
-    if args.json {
-        let mut before = "[\n";
-        for alert in &standing {
-            write!(cx.out, "{before}{}", serde_json::to_string(&view(alert, hash(&reader, alert)?))?)?;
-            before = ",\n";
-        }
-        writeln!(cx.out, "{}", if standing.is_empty() { "[]" } else { "\n]" })?;
-        return Ok(Exit::Fine);
+    let shown = match args.resolved {
+        true => reader.alerts_cleared_since(cx.now.wall - RESOLVED_FOR, MOST_RESOLVED)?,
+        false => reader.alerts()?,
+    };
+    match (args.json, shown.is_empty()) {
+        (true, _) => print_json(&shown, &reader, cx)?,
+        (false, false) => print_table(&shown, &reader, cx)?,
+        (false, true) if args.resolved => writeln!(cx.out, "nothing was cleared in the last 24 hours")?,
+        (false, true) => writeln!(cx.out, "nothing stands as an alert")?,
     }
-    if standing.is_empty() {
-        writeln!(cx.out, "nothing stands as an alert")?;
-        return Ok(Exit::Fine);
+    Ok(Exit::Fine)
+}
+
+fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
+    let mut before = "[\n";
+    for alert in shown {
+        write!(cx.out, "{before}{}", serde_json::to_string(&view(alert, hash(reader, alert)?, cx))?)?;
+        before = ",\n";
     }
+    Ok(writeln!(cx.out, "{}", if shown.is_empty() { "[]" } else { "\n]" })?)
+}
+
+fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
     let mut rows = Vec::new();
-    for alert in &standing {
-        let transaction = hash(&reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile));
-        let acknowledged = alert.acknowledged.as_ref().map(|taken| {
-            let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-            format!("{} ago{note}", span::long(span::between(taken.at, cx.now.wall)))
-        });
+    for alert in shown {
+        let transaction = hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile));
+        let end = alert.cleared_at.unwrap_or(cx.now.wall);
         rows.push([
             alert.id.to_string(),
             glance::mark(Some(alert.rule.severity())).to_owned(),
             alert.rule.name().to_owned(),
             text::clean(&transaction),
-            span::short(span::between(alert.raised_at, cx.now.wall)),
-            text::clean(&acknowledged.unwrap_or_else(|| "-".into())),
+            span::short(span::between(alert.raised_at, end)),
+            glance::alert_state(alert, cx.now.wall, cx.zone),
             text::clean(&alert.message),
         ]);
     }
-    table::write(COLUMNS, &rows, cx.out)?;
-    Ok(Exit::Fine)
+    Ok(table::write(COLUMNS, &rows, cx.out)?)
 }
 
 fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
@@ -124,7 +142,8 @@ fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
     Ok(reader.transaction(row)?.map(|tx| tx.told.transaction_id.to_string()))
 }
 
-fn view(alert: &Alert, transaction_id: Option<String>) -> AlertView<'_> {
+fn view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> AlertView<'a> {
+    let (acknowledged, snoozed) = (alert.acknowledged(), alert.snoozed());
     AlertView {
         alert: alert.id,
         rule: alert.rule.name(),
@@ -132,9 +151,14 @@ fn view(alert: &Alert, transaction_id: Option<String>) -> AlertView<'_> {
         profile: &alert.profile,
         transaction_id,
         raised_at: rfc3339(alert.raised_at),
-        acknowledged_at: alert.acknowledged.as_ref().map(|taken| rfc3339(taken.at)),
-        note: alert.acknowledged.as_ref().and_then(|taken| taken.note.as_deref()),
+        acknowledged_at: acknowledged.map(|taken| rfc3339(taken.at)),
+        note: acknowledged.and_then(|taken| taken.note.as_deref()),
         message: &alert.message,
+        state: alert.state(cx.now.wall).name(),
+        snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
+        snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
+        flapping: alert.flapping,
+        cleared_at: alert.cleared_at.map(rfc3339),
     }
 }
 
@@ -144,18 +168,26 @@ pub fn ack(args: &AckArgs, cx: &mut Context) -> Result<Exit> {
     change(&args.alerts, Edit::Acknowledge { alerts: args.alerts.clone(), note }, cx)
 }
 
-/// Lets alerts stand as new again, all that are named or none.
+/// Lets alerts stand as new again, whether they are acknowledged or snoozed: all that are named or none.
 pub fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
     change(&args.alerts, Edit::Unacknowledge(args.alerts.clone()), cx)
 }
 
-fn change(named: &[i64], edit: Edit, cx: &mut Context) -> Result<Exit> {
+/// Changes what is said of alerts, of all that are named or none, and prints how many there were.
+pub(super) fn change(named: &[i64], edit: Edit, cx: &mut Context) -> Result<Exit> {
     let standing = cx.store.reader()?.alerts()?;
     if let Some(missing) = named.iter().find(|id| standing.iter().all(|alert| alert.id != **id)) {
         writeln!(cx.err, "no alert {missing} stands; `hoptop alerts` has the numbers. Nothing was changed")?;
         return Ok(Exit::Error);
     }
-    let done = if matches!(edit, Edit::Acknowledge { .. }) { "acknowledged" } else { "not acknowledged any more" };
+    let done = match &edit {
+        Edit::Acknowledge { .. } => "acknowledged".to_owned(),
+        Edit::Snooze { until: Snooze::Until(moment), .. } => {
+            format!("snoozed until {}", span::clock_time(*moment, cx.now.wall, cx.zone))
+        }
+        Edit::Snooze { until: Snooze::Change, .. } => "snoozed until the status changes".to_owned(),
+        _ => "not acknowledged or snoozed any more".to_owned(),
+    };
     let changed = cx.store.edit(&cx.profile, edit, cx.now.wall).wait()?;
     match named.len() - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,

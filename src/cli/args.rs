@@ -19,6 +19,7 @@ use super::{
     quote::{self, QuoteArgs},
     show::ShowArgs,
     simulate::SimulateArgs,
+    snooze::{self, SnoozeArgs},
     stats::{self, StatsArgs},
     untrack::{self, DeleteArgs, UndoArgs, UntrackArgs},
     watch::WatchArgs,
@@ -130,8 +131,11 @@ pub enum Command {
     #[command(after_help = alerts::EXAMPLES)]
     /// Take alerts on
     Ack(AckArgs),
+    #[command(after_help = snooze::EXAMPLES)]
+    /// Let alerts be for a while, or until something changes
+    Snooze(SnoozeArgs),
     #[command(after_help = alerts::EXAMPLES)]
-    /// Take alerts on no more
+    /// Take alerts on no more, or snooze them no more
     Unack(UnackArgs),
     #[command(after_help = untrack::UNTRACK_EXAMPLES)]
     /// Stop polling some transactions; they are kept

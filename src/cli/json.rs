@@ -304,8 +304,10 @@ mod tests {
             profile: "default".into(),
             raised_at: at(0),
             clean: 0,
+            flapping: false,
             message: String::new(),
-            acknowledged: None,
+            set_aside: None,
+            cleared_at: None,
         }
     }
 

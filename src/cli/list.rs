@@ -171,7 +171,7 @@ impl<'a> JsonList<'a> {
 fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
     [
-        glance::mark(candidate.alerts.iter().map(|alert| alert.rule.severity()).max()).into(),
+        glance::urgency(candidate.alerts).into(),
         width::cut(&glance::status(tx.learned.status.as_ref()), WIDEST, ellipsis),
         tx.told.transaction_id.short(ellipsis),
         glance::route(tx),

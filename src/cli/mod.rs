@@ -28,6 +28,7 @@ mod session;
 pub mod show;
 mod signals;
 pub mod simulate;
+pub mod snooze;
 pub mod stats;
 mod summary;
 mod table;
@@ -102,6 +103,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Undo(args) => untrack::undo(args, context),
             Command::Alerts(args) => alerts::alerts(args, context),
             Command::Ack(args) => alerts::ack(args, context),
+            Command::Snooze(args) => snooze::snooze(args, context),
             Command::Unack(args) => alerts::unack(args, context),
             Command::Backup(args) => backup::backup(args, context),
             Command::Doctor => doctor::doctor(&settings, context),

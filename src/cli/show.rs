@@ -17,7 +17,7 @@ use crate::{
     clock::Now,
     domain::{
         advice,
-        alert::Alert,
+        alert::{Alert, AlertState},
         chain_config::ChainConfig,
         glance,
         ids::{ChainId, TxHash},
@@ -288,9 +288,8 @@ impl Page<'_> {
             let mark = glance::mark(Some(alert.rule.severity()));
             let since = self.clock(alert.raised_at);
             self.field("alert", &format!("{mark} {} since {since}: {}", alert.rule, text::clean(&alert.message)))?;
-            if let Some(taken) = &alert.acknowledged {
-                let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
-                self.field("  acknowledged", &format!("{}{note}", self.clock(taken.at)))?;
+            if alert.flapping || alert.state(self.now.wall) != AlertState::Firing {
+                self.field("  state", &glance::alert_state(alert, self.now.wall, self.zone))?;
             }
         }
         Ok(())

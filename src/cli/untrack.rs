@@ -30,7 +30,8 @@ This can't be taken back; `hoptop untrack` only stops the polling.";
 pub const UNDO_EXAMPLES: &str = "\
 Examples:
   hoptop undo                                      takes back what was done last: an add or import (it is polled no
-                                                   more), an untrack, a note, ticket, label or acknowledgement
+                                                   more), an untrack, a note, ticket, label, acknowledgement
+                                                   or snooze
   hoptop undo --redo                               does it again
 
 The record of it stays in the history. Where something else happened since, that counts.";

@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::RowId;
 
+mod life;
+
+pub use life::{Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, SetAside, Snooze, Snoozed};
+
 /// How soon a person should look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -130,19 +134,42 @@ pub struct Alert {
     pub raised_at: DateTime<Utc>,
     /// Clean observations in a row since the condition last held. Two clear it.
     pub clean: u32,
+    /// Whether it comes and goes: it was raised [`FLAPPING_RAISES`] times within [`FLAPPING_WITHIN`], with this time.
+    pub flapping: bool,
     /// One line on this case.
     pub message: String,
-    /// Whether a person has taken it on.
-    pub acknowledged: Option<Acknowledgement>,
+    /// What a person has said of it, until that is over.
+    pub set_aside: Option<SetAside>,
+    /// When it was cleared.
+    pub cleared_at: Option<DateTime<Utc>>,
 }
 
-/// A person has taken an alert on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acknowledgement {
-    /// When.
-    pub at: DateTime<Utc>,
-    /// In their words.
-    pub note: Option<String>,
+impl Alert {
+    /// Where it is in its life at `at`. What is snoozed until a moment fires again by itself.
+    pub fn state(&self, at: DateTime<Utc>) -> AlertState {
+        match (self.cleared_at, &self.set_aside) {
+            (Some(_), _) => AlertState::Cleared,
+            (None, Some(SetAside::Acknowledged(_))) => AlertState::Acknowledged,
+            (None, Some(said)) if !said.is_over(at, false) => AlertState::Snoozed,
+            (None, _) => AlertState::Firing,
+        }
+    }
+
+    /// Who has taken it on.
+    pub fn acknowledged(&self) -> Option<&Acknowledgement> {
+        match &self.set_aside {
+            Some(SetAside::Acknowledged(acknowledgement)) => Some(acknowledgement),
+            _ => None,
+        }
+    }
+
+    /// How it is snoozed, whether or not that is over.
+    pub fn snoozed(&self) -> Option<&Snoozed> {
+        match &self.set_aside {
+            Some(SetAside::Snoozed(snoozed)) => Some(snoozed),
+            _ => None,
+        }
+    }
 }
 
 /// Alerts by what they are about: by transaction, and those of whole profiles.
@@ -181,6 +208,11 @@ pub enum AlertStep {
         id: i64,
         /// The condition.
         rule: Rule,
+    },
+    /// End what set the alert aside: it fires again.
+    BringBack {
+        /// The alert.
+        id: i64,
     },
 }
 

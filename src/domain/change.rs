@@ -3,12 +3,13 @@
 //! The names are those of `watch --json` where there is one (`commands.md`, JSON). An entry says what happened; it must
 //! never be the only place where a fact is kept.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Offset, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{Rule, Severity},
     ids::RowId,
+    span,
 };
 
 /// One entry of the change feed.
@@ -61,6 +62,20 @@ pub enum What {
         rule: Rule,
         /// How grave it was.
         severity: Severity,
+    },
+    /// An alert was raised so often in a short time that it is said once to come and go.
+    AlertFlapping {
+        /// The condition.
+        rule: Rule,
+        /// How grave it is.
+        severity: Severity,
+    },
+    /// An alert of which that was said was raised or cleared again.
+    AlertFlipped {
+        /// The condition.
+        rule: Rule,
+        /// Whether it was raised.
+        raised: bool,
     },
     /// A request brought no news.
     PollFailed {
@@ -122,6 +137,18 @@ pub enum What {
         /// The condition.
         rule: Rule,
     },
+    /// A person snoozed an alert.
+    AlertSnoozed {
+        /// The condition.
+        rule: Rule,
+        /// Until when; `None` until something changes.
+        until: Option<DateTime<Utc>>,
+    },
+    /// It isn't snoozed any more.
+    AlertUnsnoozed {
+        /// The condition.
+        rule: Rule,
+    },
     /// A person took back what they did last.
     TakenBack {
         /// What that was, in words.
@@ -154,6 +181,8 @@ impl What {
             Self::Settled => "settled",
             Self::AlertRaised { .. } => "alert_raised",
             Self::AlertCleared { .. } => "alert_cleared",
+            Self::AlertFlapping { .. } => "alert_flapping",
+            Self::AlertFlipped { .. } => "alert_flipped",
             Self::PollFailed { .. } => "poll_failed",
             Self::Rejected { .. } => "rejected",
             Self::Throttled { .. } => "throttled",
@@ -168,6 +197,8 @@ impl What {
             Self::Untracked => "untracked",
             Self::AlertAcknowledged { .. } => "alert_acknowledged",
             Self::AlertUnacknowledged { .. } => "alert_unacknowledged",
+            Self::AlertSnoozed { .. } => "alert_snoozed",
+            Self::AlertUnsnoozed { .. } => "alert_unsnoozed",
             Self::TakenBack { .. } => "taken_back",
             Self::DoneAgain { .. } => "done_again",
             Self::Deleted { .. } => "deleted",
@@ -175,7 +206,8 @@ impl What {
         }
     }
 
-    /// Whether it is about what people do rather than what the service says: of no concern to who watches that.
+    /// Whether it is about what people do rather than what the service says, or repeats what was said once: of no concern to
+    /// who watches the service.
     pub fn is_housekeeping(&self) -> bool {
         matches!(
             self,
@@ -186,6 +218,9 @@ impl What {
                 | Self::Untracked
                 | Self::AlertAcknowledged { .. }
                 | Self::AlertUnacknowledged { .. }
+                | Self::AlertSnoozed { .. }
+                | Self::AlertUnsnoozed { .. }
+                | Self::AlertFlipped { .. }
                 | Self::TakenBack { .. }
                 | Self::DoneAgain { .. }
                 | Self::Deleted { .. }
@@ -204,6 +239,9 @@ impl What {
             Self::Settled => "settled".into(),
             Self::AlertRaised { rule, severity } => format!("alert raised: {rule} ({})", severity.name()),
             Self::AlertCleared { rule, severity } => format!("alert cleared: {rule} ({})", severity.name()),
+            Self::AlertFlapping { rule, severity } => format!("alert flapping: {rule} ({})", severity.name()),
+            Self::AlertFlipped { rule, raised: true } => format!("alert raised again: {rule} (flapping)"),
+            Self::AlertFlipped { rule, raised: false } => format!("alert cleared again: {rule} (flapping)"),
             Self::PollFailed { error } => format!("poll failed: {error}"),
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
@@ -217,6 +255,11 @@ impl What {
             Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged: {rule}"),
             Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged: {rule}, {note}"),
             Self::AlertUnacknowledged { rule } => format!("alert not acknowledged any more: {rule}"),
+            Self::AlertSnoozed { rule, until: None } => format!("alert snoozed until something changes: {rule}"),
+            Self::AlertSnoozed { rule, until: Some(until) } => {
+                format!("alert snoozed until {}: {rule}", span::stamp(*until, Utc.fix()))
+            }
+            Self::AlertUnsnoozed { rule } => format!("alert not snoozed any more: {rule}"),
             Self::TakenBack { summary } => format!("taken back: {summary}"),
             Self::DoneAgain { summary } => format!("done again: {summary}"),
             Self::Deleted { .. } => "a transaction was removed".into(),
@@ -236,5 +279,18 @@ mod tests {
         assert_eq!(json, serde_json::json!({"event": "alert_raised", "rule": "overdue", "severity": "critical"}));
         assert_eq!(json["event"], raised.name());
         assert_eq!(serde_json::from_value::<What>(json).unwrap(), raised);
+    }
+
+    #[test]
+    fn that_an_alert_flaps_is_news_once_and_its_flips_are_not() {
+        let flapping = What::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
+        assert!(!flapping.is_housekeeping());
+        for raised in [true, false] {
+            let flipped = What::AlertFlipped { rule: Rule::Throttled, raised };
+            assert!(flipped.is_housekeeping() && flipped.sentence().ends_with("again: throttled (flapping)"));
+        }
+        let until = DateTime::from_timestamp(1_700_000_000, 0);
+        let snoozed = What::AlertSnoozed { rule: Rule::Overdue, until };
+        assert_eq!(snoozed.sentence(), "alert snoozed until 2023-11-14 22:13:20 UTC: overdue");
     }
 }

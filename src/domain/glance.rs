@@ -3,9 +3,15 @@
 //! Every status is a symbol and a word, every severity a mark; colour is somebody else's. The symbols are ASCII, since
 //! others have an ambiguous width in some terminals (`mockups.md`).
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 
-use super::{alert::Severity, chains, span, status::RouterStatus, transaction::Transaction};
+use super::{
+    alert::{Alert, AlertState, SetAside, Severity, Snooze},
+    chains, span,
+    status::RouterStatus,
+    text,
+    transaction::Transaction,
+};
 
 /// A severity's mark; none if nothing stands.
 pub fn mark(severity: Option<Severity>) -> &'static str {
@@ -15,6 +21,38 @@ pub fn mark(severity: Option<Severity>) -> &'static str {
         Some(Severity::Info) => "i",
         None => "",
     }
+}
+
+/// The mark of a transaction with these alerts, as lists put it in order: that of the gravest of which nobody has said
+/// anything, else of the gravest that is acknowledged or snoozed, in brackets.
+pub fn urgency(alerts: &[Alert]) -> &'static str {
+    let urgency = |alert: &Alert| (alert.set_aside.is_none(), alert.rule.severity());
+    match alerts.iter().map(urgency).max() {
+        Some((false, Severity::Critical)) => "(!!)",
+        Some((false, Severity::Warning)) => "(!)",
+        Some((false, Severity::Info)) => "(i)",
+        Some((true, severity)) => mark(Some(severity)),
+        None => mark(None),
+    }
+}
+
+/// Where an alert is in its life at `now`, in a few words: `firing`, `acknowledged 9m ago: asked`, `snoozed until 14:40 UTC`.
+pub fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let state = alert.state(now);
+    let ago = |at| format!("{} {} ago", state.name(), span::short(span::between(at, now)));
+    let words = match (state, &alert.set_aside) {
+        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| state.name().into(), ago),
+        (AlertState::Acknowledged, Some(SetAside::Acknowledged(taken))) => {
+            let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+            format!("{}{note}", ago(taken.at))
+        }
+        (AlertState::Snoozed, Some(SetAside::Snoozed(snoozed))) => match snoozed.until {
+            Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, now, zone)),
+            Snooze::Change => "snoozed until it changes".into(),
+        },
+        _ => state.name().into(),
+    };
+    if alert.flapping { format!("{words}, flapping") } else { words }
 }
 
 /// A status's symbol and word. One that isn't documented is shown as it came.
@@ -61,9 +99,15 @@ pub fn ticket(tx: &Transaction) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
+    use chrono::{Offset, TimeDelta};
 
-    use super::{super::fixtures, *};
+    use super::{
+        super::{
+            alert::{Acknowledgement, Rule, Snoozed, Subject},
+            fixtures,
+        },
+        *,
+    };
 
     #[test]
     fn the_countdown_goes_through_the_deadline() {
@@ -81,5 +125,57 @@ mod tests {
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
         let symbols: std::collections::HashSet<_> = all.map(|own| status(own).chars().next()).collect();
         assert_eq!(symbols.len(), 8);
+    }
+
+    fn alert(rule: Rule, set_aside: Option<SetAside>) -> Alert {
+        Alert {
+            id: 1,
+            rule,
+            subject: Subject::Profile,
+            profile: "default".into(),
+            raised_at: at(0),
+            clean: 0,
+            flapping: false,
+            message: String::new(),
+            set_aside,
+            cleared_at: None,
+        }
+    }
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    #[test]
+    fn an_alert_says_where_it_is_in_its_life() {
+        let taken = |note: Option<&str>| {
+            Some(SetAside::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned) }))
+        };
+        let snoozed = |until| Some(SetAside::Snoozed(Snoozed { at: at(60), until }));
+        let table = [
+            (None, "firing"),
+            (taken(None), "acknowledged 9m ago"),
+            (taken(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
+            (snoozed(Snooze::Change), "snoozed until it changes"),
+            (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
+            (snoozed(Snooze::Until(at(600))), "firing"),
+        ];
+        for (said, expected) in table {
+            let mut alert = alert(Rule::Overdue, said);
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), expected);
+            alert.flapping = true;
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), format!("{expected}, flapping"));
+            (alert.flapping, alert.cleared_at) = (false, Some(at(595)));
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), "cleared 5s ago");
+        }
+    }
+
+    #[test]
+    fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
+        let aside = || Some(SetAside::Acknowledged(Acknowledgement { at: at(0), note: None }));
+        assert_eq!(urgency(&[]), "");
+        assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
+        assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");
+        assert_eq!(urgency(&[alert(Rule::Overdue, aside()), alert(Rule::Refund, None)]), "i");
     }
 }

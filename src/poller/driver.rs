@@ -458,6 +458,7 @@ impl<W: Wire> Driver<W> {
         });
         if due {
             self.setup.store.report(&self.setup.profile, report.clone()).detach();
+            self.setup.store.end_snoozes(now.wall).detach();
             self.reported = Some((now.mono, report));
         }
     }

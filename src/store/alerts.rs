@@ -1,22 +1,27 @@
 //! The alerts' table: carries out the steps that `alerts` decided.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
     changes::{self, Entry},
     columns,
-    edits::Taken,
     error::StoreError,
+    set_aside,
 };
 use crate::domain::{
-    alert::{Acknowledgement, Alert, AlertStep, Rule, Severity, Subject},
+    alert::{Alert, AlertStep, FLAPPING_RAISES, FLAPPING_WITHIN, Rule, Severity, Subject},
     change::What,
     ids::RowId,
 };
 
-const SELECT: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
-    acknowledged_at, acknowledged_note FROM alerts WHERE cleared_at IS NULL";
+const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
+    acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at FROM alerts";
+const STANDING: &str = "cleared_at IS NULL";
+/// Whether a person has acknowledged or snoozed it.
+pub(super) const IS_SET_ASIDE: &str = "(acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL)";
+/// How calm a transaction is for which nothing stands.
+const CALM: i64 = 3;
 
 pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>) -> Result<(), StoreError> {
     let mut turned = false;
@@ -27,6 +32,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>)
                 db.prepare_cached("UPDATE alerts SET clean = ? WHERE id = ?")?.execute(params![clean, id])?;
             }
             AlertStep::Clear { id, rule } => turned |= clear(db, *id, *rule, entry)?,
+            AlertStep::BringBack { id } => turned |= set_aside::bring_back(db, *id, entry)?,
         }
     }
     match entry.transaction {
@@ -35,56 +41,104 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>)
     }
 }
 
-/// How calm a transaction is, from what stands for it: the first key of the order in which people look.
-pub(super) fn calm(severity: Option<Severity>) -> u8 {
-    match severity {
-        Some(Severity::Critical) => 0,
-        Some(Severity::Warning) => 1,
-        Some(Severity::Info) => 2,
-        None => 3,
+/// Writes anew where lists put what an alert is about.
+pub(super) fn write_order(db: &Connection, subject: Subject) -> Result<(), StoreError> {
+    match subject {
+        Subject::Transaction(row) => write_calm(db, row),
+        Subject::Profile => Ok(()),
     }
 }
 
+/// How calm a transaction is, from what stands for it: the first key of the order in which people look (`filter::compare`).
+/// What is set aside comes behind all that isn't.
+fn calm(standing: &[Alert]) -> i64 {
+    let of = |alert: &Alert| {
+        let rank = match alert.rule.severity() {
+            Severity::Critical => -3,
+            Severity::Warning => -2,
+            Severity::Info => -1,
+        };
+        if alert.set_aside.is_some() { rank + CALM } else { rank }
+    };
+    standing.iter().map(of).min().unwrap_or(CALM)
+}
+
 fn write_calm(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    let standing = collect(db, &format!("{SELECT} AND transaction_row = ?"), [row.0])?;
-    let gravest = standing.iter().map(|alert| alert.rule.severity()).max();
-    db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute(params![calm(gravest), row.0])?;
+    let calm = calm(&of_transaction(db, row)?);
+    db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute([calm, row.0])?;
     Ok(())
 }
 
 fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
-    let cleared = db
-        .prepare_cached("UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL")?
-        .execute(params![columns::moment(entry.at), id])?;
-    if cleared > 0 {
-        changes::append(db, entry, &What::AlertCleared { rule, severity: rule.severity() })?;
-    }
-    Ok(cleared > 0)
+    let flapping: Option<bool> = db
+        .prepare_cached("UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping")?
+        .query_row(params![columns::moment(entry.at), id], |row| row.get(0))
+        .optional()?;
+    let Some(flapping) = flapping else { return Ok(false) };
+    let what = match flapping {
+        true => What::AlertFlipped { rule, raised: false },
+        false => What::AlertCleared { rule, severity: rule.severity() },
+    };
+    changes::append(db, entry, &what)?;
+    Ok(true)
 }
 
 fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<bool, StoreError> {
+    let raises = Raises::before(db, rule, entry)?;
     let raised = db
         .prepare_cached(
-            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT DO NOTHING",
+            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping)
+             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
             entry.profile,
             rule.name(),
             entry.transaction.map(|row| row.0),
             columns::moment(entry.at),
-            message
+            message,
+            raises.flapping
         ])?;
     if raised > 0 {
-        changes::append(db, entry, &What::AlertRaised { rule, severity: rule.severity() })?;
+        changes::append(db, entry, &raises.news(rule))?;
     }
     Ok(raised > 0)
+}
+
+/// What a raise is after those before it.
+struct Raises {
+    flapping: bool,
+    /// Whether the one before was flapping too.
+    said: bool,
+}
+
+impl Raises {
+    fn before(db: &Connection, rule: Rule, entry: &Entry<'_>) -> Result<Self, StoreError> {
+        let mut statement = db.prepare_cached(
+            "SELECT flapping FROM alerts WHERE profile = ?1 AND rule = ?2 AND transaction_row IS ?3
+             AND cleared_at > ?4 AND raised_at > ?4 AND raised_at <= ?5 ORDER BY id DESC",
+        )?;
+        let (since, at) = (columns::moment(entry.at - FLAPPING_WITHIN), columns::moment(entry.at));
+        let row = entry.transaction.map(|row| row.0);
+        let raises: Vec<bool> = statement
+            .query_map(params![entry.profile, rule.name(), row, since, at], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        let flapping = raises.len() + 1 >= FLAPPING_RAISES;
+        Ok(Self { flapping, said: raises.first() == Some(&true) })
+    }
+
+    fn news(&self, rule: Rule) -> What {
+        match (self.flapping, self.said) {
+            (true, true) => What::AlertFlipped { rule, raised: true },
+            (true, false) => What::AlertFlapping { rule, severity: rule.severity() },
+            (false, _) => What::AlertRaised { rule, severity: rule.severity() },
+        }
+    }
 }
 
 /// What stands for a transaction and for its profile as a whole.
 pub(super) fn standing_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>, StoreError> {
     // Two lookups by index instead of one scan of all that stands.
-    let of_profile = format!("{SELECT} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
+    let of_profile = format!("{COLUMNS} WHERE {STANDING} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
     let mut alerts = of_transaction(db, row)?;
     alerts.extend(collect(db, &of_profile, [profile])?);
     Ok(alerts)
@@ -92,43 +146,22 @@ pub(super) fn standing_for(db: &Connection, profile: &str, row: RowId) -> Result
 
 /// One that stands.
 pub(super) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
-    Ok(collect(db, &format!("{SELECT} AND id = ?"), [id])?.into_iter().next())
+    Ok(collect(db, &format!("{COLUMNS} WHERE {STANDING} AND id = ?"), [id])?.into_iter().next())
 }
 
-/// Makes who has taken an alert on another one, if things stand as expected.
-pub(super) fn acknowledge(
-    db: &Connection,
-    id: i64,
-    (from, to): (&Option<Taken>, &Option<Taken>),
-    at: DateTime<Utc>,
-) -> Result<bool, StoreError> {
-    let Some(alert) = by_id(db, id)? else { return Ok(false) };
-    let ((from_at, _), (to_at, to_note)) = (Taken::columns(from.as_ref()), Taken::columns(to.as_ref()));
-    let sql = "UPDATE alerts SET acknowledged_at = ?3, acknowledged_note = ?4 WHERE id = ?1 AND acknowledged_at IS ?2";
-    if db.prepare_cached(sql)?.execute(params![id, from_at, to_at, to_note])? == 0 {
-        return Ok(false);
-    }
-    let transaction = match alert.subject {
-        Subject::Transaction(row) => Some(row),
-        Subject::Profile => None,
-    };
-    let what = match to {
-        Some(_) => What::AlertAcknowledged { rule: alert.rule, note: to_note.map(str::to_owned) },
-        None => What::AlertUnacknowledged { rule: alert.rule },
-    };
-    changes::append(db, &Entry { at, profile: &alert.profile, transaction, observation: None }, &what)?;
-    Ok(true)
+/// What is snoozed until a moment that has come at `at`.
+pub(super) fn snoozed_until(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>, StoreError> {
+    collect(
+        db,
+        &format!("{COLUMNS} WHERE snoozed_until <= ? AND {STANDING} ORDER BY snoozed_until"),
+        [columns::moment(at)],
+    )
 }
 
-/// Lets whatever was taken on stand as new again, since its transaction is in another state by now.
-pub(super) fn end_acknowledgements(db: &Connection, row: RowId, entry: &Entry<'_>) -> Result<(), StoreError> {
-    let taken = of_transaction(db, row)?.into_iter().filter(|alert| alert.acknowledged.is_some());
-    for Alert { id, rule, .. } in taken {
-        db.prepare_cached("UPDATE alerts SET acknowledged_at = NULL, acknowledged_note = NULL WHERE id = ?")?
-            .execute([id])?;
-        changes::append(db, entry, &What::AlertUnacknowledged { rule })?;
-    }
-    Ok(())
+/// What was cleared since a moment, the newest first, so many at most.
+pub(super) fn cleared_since(db: &Connection, since: DateTime<Utc>, most: usize) -> Result<Vec<Alert>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?");
+    collect(db, &sql, params![columns::moment(since), i64::try_from(most).unwrap_or(i64::MAX)])
 }
 
 /// Clears whatever stands for a transaction.
@@ -141,12 +174,12 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
 
 /// What stands for one transaction, the oldest first.
 pub(super) fn of_transaction(db: &Connection, row: RowId) -> Result<Vec<Alert>, StoreError> {
-    collect(db, &format!("{SELECT} AND transaction_row = ? ORDER BY id"), [row.0])
+    collect(db, &format!("{COLUMNS} WHERE {STANDING} AND transaction_row = ? ORDER BY id"), [row.0])
 }
 
 /// What stands for profiles as a whole, the oldest first.
 pub(super) fn of_profiles(db: &Connection) -> Result<Vec<Alert>, StoreError> {
-    collect(db, &format!("{SELECT} AND transaction_row IS NULL ORDER BY id"), [])
+    collect(db, &format!("{COLUMNS} WHERE {STANDING} AND transaction_row IS NULL ORDER BY id"), [])
 }
 
 /// How many alerts stand by rule.
@@ -159,18 +192,27 @@ pub(super) fn counts(db: &Connection) -> Result<Vec<(Rule, u64)>, StoreError> {
     Ok(rows.filter_map(|row| named(row).transpose()).collect::<Result<_, _>>()?)
 }
 
-/// Everything that stands, the oldest first.
-pub(super) fn standing(db: &Connection) -> Result<Vec<Alert>, StoreError> {
-    collect(db, &format!("{SELECT} ORDER BY id"), [])
+/// The rules of what stands, and whether it is set aside.
+pub(super) fn standing_rules(db: &Connection) -> Result<Vec<(bool, Rule)>, StoreError> {
+    let sql = format!("SELECT DISTINCT {IS_SET_ASIDE}, rule FROM alerts WHERE {STANDING}");
+    let mut statement = db.prepare_cached(&sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    let rows: Vec<(bool, String)> = rows.collect::<Result<_, _>>()?;
+    Ok(rows.into_iter().filter_map(|(is_set_aside, rule)| Some((is_set_aside, Rule::named(&rule)?))).collect())
 }
 
-/// The gravest of what stands, at most so many; of the same rule the oldest first. Costs n in what stands.
+/// Everything that stands, the oldest first.
+pub(super) fn standing(db: &Connection) -> Result<Vec<Alert>, StoreError> {
+    collect(db, &format!("{COLUMNS} WHERE {STANDING} ORDER BY id"), [])
+}
+
+/// The gravest of what stands, at most so many: what is set aside comes last; of the same rule the oldest first. Costs n in what stands.
 pub(super) fn gravest(db: &Connection, most: usize) -> Result<Vec<Alert>, StoreError> {
     let urgency: String =
         Rule::ALL.iter().enumerate().map(|(place, rule)| format!(" WHEN '{}' THEN {place}", rule.name())).collect();
-    let order = format!("CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
+    let order = format!("{IS_SET_ASIDE}, CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    collect(db, &format!("{SELECT} ORDER BY {order} LIMIT ?"), [most])
+    collect(db, &format!("{COLUMNS} WHERE {STANDING} ORDER BY {order} LIMIT ?"), [most])
 }
 
 fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
@@ -191,11 +233,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
         profile: row.get(3)?,
         raised_at: columns::moment_from(row.get(4)?),
         clean: row.get(5)?,
+        flapping: row.get(11)?,
         message: row.get(6)?,
-        acknowledged: row
-            .get::<_, Option<i64>>(7)?
-            .map(columns::moment_from)
-            .map(|at| Ok::<_, rusqlite::Error>(Acknowledgement { at, note: row.get(8)? }))
-            .transpose()?,
+        set_aside: set_aside::read(row, 7)?,
+        cleared_at: row.get::<_, Option<i64>>(12)?.map(columns::moment_from),
     }))
 }

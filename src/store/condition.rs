@@ -2,6 +2,8 @@
 //!
 //! It knows the columns and nothing of what a filter means; text of a person goes in as a parameter, never as SQL.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::types::Value;
 
@@ -62,7 +64,7 @@ impl Condition {
             Test::Word(word) => self.any_text("has_word", word),
             Test::Exact(text) => self.any_text("has_text", text),
             Test::Pattern(pattern) => self.any_text("has_pattern", pattern.as_str()),
-            Test::Is(state) => self.push(state_sql(*state)),
+            Test::Is(state) => self.push(&state_sql(*state, now)),
             Test::Status(wanted) => self.any_status(wanted),
             Test::Chain(side, chain) => self.side(*side, chain),
             Test::Span(measure, comparison, limit) => self.push(&span_sql(*measure, *comparison, *limit, now)),
@@ -142,20 +144,33 @@ impl Condition {
     }
 }
 
-fn state_sql(state: State) -> &'static str {
-    match state {
+fn state_sql(state: State, now: i64) -> Cow<'static, str> {
+    Cow::Borrowed(match state {
         State::Attention => "calm < 3",
         State::Overdue => "status IS NOT NULL AND due <= last_checked_at",
         State::Unsettled => "settled_at IS NULL",
         State::Settled => "settled_at IS NOT NULL",
-        State::Acked => {
-            "calm < 3 AND NOT EXISTS (SELECT 1 FROM alerts
-             WHERE transaction_row = transactions.id AND cleared_at IS NULL AND acknowledged_at IS NULL)"
-        }
+        State::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing(now))),
+        State::Acked => return set_aside("acknowledged_at IS NOT NULL", now),
+        State::Snoozed => return set_aside("snoozed_at IS NOT NULL", now),
         State::Active => "settled_at IS NULL AND untracked = 0",
         State::Parked => "untracked = 0 AND parked_reason IS NOT NULL",
         State::Untracked => "untracked = 1",
-    }
+    })
+}
+
+/// What stands for a transaction.
+const STANDING: &str = "SELECT 1 FROM alerts WHERE transaction_row = transactions.id AND cleared_at IS NULL";
+
+/// Whether something that stands fires (`Alert::state`).
+fn firing(now: i64) -> String {
+    format!("EXISTS ({STANDING} AND acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= {now}))")
+}
+
+/// Whether nothing that stands fires, and something is set aside in this way.
+fn set_aside(how: &str, now: i64) -> Cow<'static, str> {
+    // With what nobody has said anything of `calm` is less.
+    Cow::Owned(format!("calm BETWEEN 0 AND 2 AND EXISTS ({STANDING} AND {how}) AND NOT {}", firing(now)))
 }
 
 fn span_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {

@@ -14,9 +14,11 @@ use super::{
     changes::{self, Entry},
     columns,
     error::StoreError,
+    set_aside::{self, Taken},
     transactions,
 };
 use crate::domain::{
+    alert::{Acknowledgement, SetAside, Snooze, Snoozed},
     change::What,
     ids::RowId,
     transaction::{Told, Transaction},
@@ -57,7 +59,14 @@ pub enum Edit {
         /// In the person's words.
         note: Option<String>,
     },
-    /// Let these alerts stand as new again.
+    /// Snooze these alerts, by the store's numbers.
+    Snooze {
+        /// Which ones.
+        alerts: Vec<i64>,
+        /// Until when.
+        until: Snooze,
+    },
+    /// Let these alerts stand as new again, whether they are acknowledged or snoozed.
     Unacknowledge(Vec<i64>),
 }
 
@@ -94,7 +103,7 @@ pub(super) enum Step {
     Label { row: i64, label: String, added: bool },
     /// A note.
     Note { row: i64, note: i64 },
-    /// Who has taken an alert on.
+    /// What is said of an alert: that it is taken on, or snoozed.
     Acknowledged { alert: i64, before: Option<Taken>, after: Option<Taken> },
 }
 
@@ -103,13 +112,6 @@ pub(super) enum Step {
 pub(super) struct Polling {
     untracked: bool,
     parked: Option<String>,
-}
-
-/// When an alert was taken on, and with which words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Taken {
-    at: i64,
-    note: Option<String>,
 }
 
 impl Step {
@@ -252,7 +254,8 @@ fn summary(edit: &Edit) -> String {
             format!("labels {}{}", labels.collect::<Vec<_>>().join(" "), of(rows))
         }
         Edit::Acknowledge { alerts, .. } => format!("acknowledge {}", count(alerts.len(), "alert")),
-        Edit::Unacknowledge(alerts) => format!("acknowledge {} no more", count(alerts.len(), "alert")),
+        Edit::Snooze { alerts, .. } => format!("snooze {}", count(alerts.len(), "alert")),
+        Edit::Unacknowledge(alerts) => format!("acknowledge or snooze {} no more", count(alerts.len(), "alert")),
     }
 }
 
@@ -322,16 +325,14 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
             }
         }
         Edit::Acknowledge { alerts, note } => {
-            let after = Some(Taken { at: columns::moment(at), note: note.clone() });
-            for alert in alerts {
-                steps.extend(acknowledged(db, *alert, after.clone())?);
-            }
+            let said = SetAside::Acknowledged(Acknowledgement { at, note: note.clone() });
+            steps = set_aside::plan(db, alerts, Some(&said))?;
         }
-        Edit::Unacknowledge(alerts) => {
-            for alert in alerts {
-                steps.extend(acknowledged(db, *alert, None)?);
-            }
+        Edit::Snooze { alerts, until } => {
+            let said = SetAside::Snoozed(Snoozed { at, until: *until });
+            steps = set_aside::plan(db, alerts, Some(&said))?;
         }
+        Edit::Unacknowledge(alerts) => steps = set_aside::plan(db, alerts, None)?,
     }
     Ok(steps)
 }
@@ -346,14 +347,6 @@ fn write_note(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Res
     db.prepare_cached("INSERT INTO notes (transaction_row, at, text, taken_back_at) VALUES (?1, ?2, ?3, ?2)")?
         .execute(params![row.0, columns::moment(at), text])?;
     Ok(db.last_insert_rowid())
-}
-
-fn acknowledged(db: &Connection, alert: i64, after: Option<Taken>) -> Result<Option<Step>, StoreError> {
-    let Some(standing) = alerts::by_id(db, alert)? else { return Ok(None) };
-    let before = standing.acknowledged.map(|taken| Taken { at: columns::moment(taken.at), note: taken.note });
-    // One that is taken on already stays with whoever took it.
-    let changes = before.is_some() != after.is_some();
-    Ok(changes.then_some(Step::Acknowledged { alert, before, after }))
 }
 
 /// Carries a step out, or back; whether things stood as it expects.
@@ -405,7 +398,7 @@ fn change(db: &Connection, step: &Step, forth: bool, at: DateTime<Utc>) -> Resul
             edited(db, (done, *row, "note"), at)
         }
         Step::Acknowledged { alert, before, after } => {
-            alerts::acknowledge(db, *alert, if forth { (before, after) } else { (after, before) }, at)
+            set_aside::carry_out(db, *alert, if forth { (before, after) } else { (after, before) }, at)
         }
     }
 }
@@ -483,11 +476,4 @@ fn told(db: &Connection, row: RowId, what: &What, at: DateTime<Utc>) -> Result<b
     // Of an entry about a transaction the profile is that transaction's.
     changes::append(db, &Entry { at, profile: "", transaction: Some(row), observation: None }, what)?;
     Ok(true)
-}
-
-impl Taken {
-    /// When, and with which words: as the columns have it.
-    pub(super) fn columns(taken: Option<&Self>) -> (Option<i64>, Option<&str>) {
-        (taken.map(|taken| taken.at), taken.and_then(|taken| taken.note.as_deref()))
-    }
 }

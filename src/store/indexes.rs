@@ -15,16 +15,16 @@ const ENTERED: [&str; 4] =
     ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
 
 /// The indexes as they are to be made again.
-pub(super) struct SetAside(Vec<String>);
+pub(super) struct ToRestore(Vec<String>);
 
 /// Sets the indexes aside for a batch of so many rows, if making them again takes less than to keep them.
 ///
 /// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away.
-pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<SetAside, StoreError> {
+pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreError> {
     // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
     if rows < LEAST.max(stored) {
-        return Ok(SetAside(Vec::new()));
+        return Ok(ToRestore(Vec::new()));
     }
     let aside = |name: &&str| -> rusqlite::Result<String> {
         let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?";
@@ -32,10 +32,10 @@ pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<SetAside, StoreErr
         db.execute_batch(&format!("DROP INDEX {name}"))?;
         Ok(made)
     };
-    Ok(SetAside(ENTERED.iter().map(aside).collect::<rusqlite::Result<_>>()?))
+    Ok(ToRestore(ENTERED.iter().map(aside).collect::<rusqlite::Result<_>>()?))
 }
 
-impl SetAside {
+impl ToRestore {
     /// Makes them again as they were.
     pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
         self.0.iter().try_for_each(|made| Ok(db.execute_batch(made)?))

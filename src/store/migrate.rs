@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0002_routes.sql"),
     include_str!("../../assets/migrations/0003_forecasts.sql"),
     include_str!("../../assets/migrations/0004_history.sql"),
+    include_str!("../../assets/migrations/0005_snooze.sql"),
 ];
 
 /// The schema that this hoptop knows.
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     /// A row in each table of that schema, so that a migration has something to lose.
-    fn fill(connection: &Connection, version: i64) {
+    fn fill(connection: &mut Connection, version: i64) {
         let rows = [
             "INSERT INTO transactions (id, profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
              first_seen_at, status, record, settled_at, polls)
@@ -86,10 +87,21 @@ mod tests {
             "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
              VALUES ('default', '10', '8453', 0, 'success', 60, 1000);
              INSERT INTO attention VALUES (42, 7, 5000);",
+            "UPDATE alerts SET acknowledged_at = 2000, acknowledged_note = 'mine';
+             INSERT INTO edits (at, profile, summary, steps) VALUES (2000, 'default', 'acknowledge 1 alert', '[]');",
         ];
-        for rows in rows.iter().take(usize::try_from(version).unwrap()) {
+        // Each in the first schema that has its tables, as a store that was there from the beginning.
+        for (rows, version) in rows.iter().zip(1..=version) {
+            if version > 3 {
+                migrate(connection, version).unwrap();
+            }
             connection.execute_batch(rows).unwrap();
         }
+    }
+
+    fn calm(connection: &Connection) -> Vec<i64> {
+        let mut statement = connection.prepare("SELECT calm FROM transactions ORDER BY id").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     }
 
     fn count(connection: &Connection, table: &str) -> i64 {
@@ -111,7 +123,7 @@ mod tests {
         migrate(fresh, LATEST).unwrap();
         for older in 1..LATEST {
             let connection = &mut Connection::open(folder.path().join(format!("{older}.db"))).unwrap();
-            migrate(connection, older).unwrap();
+            migrate(connection, older.min(3)).unwrap();
             fill(connection, older);
             assert_eq!(version(connection).unwrap(), older);
             migrate(connection, LATEST).unwrap();
@@ -127,6 +139,8 @@ mod tests {
             let sql = "SELECT id || quote_id || polls || status FROM transactions WHERE transaction_key = '0xab'";
             let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
             assert_eq!(kept, "7q3ongoing");
+            // What is acknowledged stands behind what isn't.
+            assert_eq!(calm(connection), [if older < 4 { -3 } else { 0 }, 3]);
             let guarded: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0)).unwrap();
             assert!(guarded);
         }

@@ -37,6 +37,7 @@ mod reader;
 mod records;
 mod rescue;
 mod salvage;
+mod set_aside;
 mod staged;
 mod staging;
 mod transactions;
@@ -286,6 +287,12 @@ impl Store {
     pub fn edit(&self, profile: &str, edit: Edit, at: DateTime<Utc>) -> Receipt<usize> {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| edits::edit(db, &profile, &edit, at))
+    }
+
+    /// Brings back what was snoozed until a moment that has come, for those who follow the feed and for the order of lists:
+    /// whoever polls asks for it every few seconds. What an alert's state is doesn't wait for it.
+    pub fn end_snoozes(&self, at: DateTime<Utc>) -> Receipt<()> {
+        self.writer.submit(move |db| set_aside::end_snoozes(db, at))
     }
 
     /// Takes back what was done last in a profile; nothing if there is nothing to take back.

@@ -68,19 +68,19 @@ pub(super) fn each_polled(db: &Connection, profile: &str, each: &mut dyn FnMut(T
     Ok(())
 }
 
-/// The most urgent alert of a transaction, with that transaction: by its rule, and of these the one that was submitted first.
+/// The most urgent alert of a transaction, with that transaction: what isn't set aside first, then by its rule, and of these
+/// the one that was submitted first.
 pub(super) fn most_urgent(db: &Connection) -> Result<Option<(Alert, Transaction)>, StoreError> {
-    let Some(rule) =
-        alerts::counts(db)?.into_iter().map(|(rule, _)| rule).filter(|rule| rule.is_of_transactions()).min()
-    else {
-        return Ok(None);
-    };
+    let rules = alerts::standing_rules(db)?.into_iter().filter(|(_, rule)| rule.is_of_transactions());
+    let Some((is_set_aside, rule)) = rules.min() else { return Ok(None) };
+    let sql = format!(
+        "SELECT transactions.id FROM alerts JOIN transactions ON transactions.id = transaction_row
+         WHERE cleared_at IS NULL AND rule = ? AND {} = ? ORDER BY submitted, transactions.id LIMIT 1",
+        alerts::IS_SET_ASIDE
+    );
     let row = db
-        .prepare_cached(
-            "SELECT transactions.id FROM alerts JOIN transactions ON transactions.id = transaction_row
-             WHERE cleared_at IS NULL AND rule = ? ORDER BY submitted, transactions.id LIMIT 1",
-        )?
-        .query_row([rule.name()], |row| row.get(0).map(RowId))
+        .prepare_cached(&sql)?
+        .query_row(params![rule.name(), is_set_aside], |row| row.get(0).map(RowId))
         .optional()?;
     let Some(row) = row else { return Ok(None) };
     let alert = alerts::of_transaction(db, row)?.into_iter().find(|alert| alert.rule == rule);

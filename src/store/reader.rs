@@ -194,11 +194,20 @@ impl Reader {
 
     /// The gravest alerts that stand, at most so many, each with its transaction if it is about one.
     pub fn gravest_alerts(&self, most: usize) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
-        let with_transaction = |alert: Alert| match alert.subject {
+        alerts::gravest(&self.connection, most)?.into_iter().map(|alert| self.with_transaction(alert)).collect()
+    }
+
+    /// An alert with the transaction that it is about, if it is about one.
+    pub fn with_transaction(&self, alert: Alert) -> Result<(Alert, Option<Transaction>), StoreError> {
+        match alert.subject {
             Subject::Profile => Ok((alert, None)),
             Subject::Transaction(row) => self.transaction(row).map(|transaction| (alert, transaction)),
-        };
-        alerts::gravest(&self.connection, most)?.into_iter().map(with_transaction).collect()
+        }
+    }
+
+    /// What was cleared since a moment, the newest first, so many at most.
+    pub fn alerts_cleared_since(&self, since: DateTime<Utc>, most: usize) -> Result<Vec<Alert>, StoreError> {
+        alerts::cleared_since(&self.connection, since, most)
     }
 
     /// What came after the feed's entry `seq`, at most `limit` entries.

@@ -1,3 +1,4 @@
+mod alerts;
 mod backups;
 mod edits;
 mod faults;

@@ -64,9 +64,6 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
     let entry =
         Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
     changes::append_all(db, &entry, &changes)?;
-    if changes.iter().any(|what| matches!(what, What::StatusChanged { .. })) {
-        alerts::end_acknowledgements(db, transaction.id, &entry)?;
-    }
     let standing = alerts::standing_for(db, &profile, transaction.id)?;
     alerts::carry_out(db, &judge(&transaction, &standing, seen.at), &entry)
 }

@@ -129,6 +129,7 @@ commands! {
     MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
     MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
     Acknowledge Act [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
+    Snooze     Act  [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
     PollNow    Act  [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
     PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
     Note       Act  [List Detail]      "note"        ""         ["e"]             "add a note";
@@ -160,7 +161,7 @@ commands! {
     Done       View [List]             "done"        ""         ["4"]             "what is settled";
     All        View [List]             "all"         ""         ["5"]             "everything";
     Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
-    NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: all, firing, acknowledged";
+    NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
     PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
     Redraw     View [List Detail Alerts Page] "redraw"      ""         ["^L"]            "draw the screen anew";
     Quit       View [List Detail Alerts Page] "quit"        ""         ["^C"]            "quit, from anywhere";

@@ -5,7 +5,11 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    domain::{ids::RowId, text},
+    domain::{
+        alert::{Alert, Snooze},
+        ids::RowId,
+        text,
+    },
     store::{Edit, Store, StoreError, TakenBack},
 };
 
@@ -34,13 +38,29 @@ pub(super) fn acknowledge(
     (rows, note): (Vec<RowId>, Option<String>),
     at: DateTime<Utc>,
 ) -> Result<String, StoreError> {
+    let alerts = standing(store, rows, |alert| alert.acknowledged().is_none())?;
+    edit(store, profile, Edit::Acknowledge { alerts, note }, at)
+}
+
+/// Snoozes whatever stands for transactions.
+pub(super) fn snooze(
+    store: &Store,
+    profile: &str,
+    (rows, until): (Vec<RowId>, Snooze),
+    at: DateTime<Utc>,
+) -> Result<String, StoreError> {
+    let alerts = standing(store, rows, |_| true)?;
+    edit(store, profile, Edit::Snooze { alerts, until }, at)
+}
+
+/// The numbers of what stands for transactions and is wanted.
+fn standing(store: &Store, rows: Vec<RowId>, wanted: fn(&Alert) -> bool) -> Result<Vec<i64>, StoreError> {
     let reader = store.reader()?;
     let mut alerts = Vec::new();
     for row in rows {
-        let standing = reader.alerts_of(row)?.into_iter();
-        alerts.extend(standing.filter(|alert| alert.acknowledged.is_none()).map(|alert| alert.id));
+        alerts.extend(reader.alerts_of(row)?.iter().filter(|alert| wanted(alert)).map(|alert| alert.id));
     }
-    edit(store, profile, Edit::Acknowledge { alerts, note }, at)
+    Ok(alerts)
 }
 
 /// What an edit has done, so many times.
@@ -53,7 +73,8 @@ fn done(edit: &Edit, count: usize) -> String {
         Edit::Ticket { ticket: None, .. } => format!("Ticket taken off {count}"),
         Edit::Labels { .. } => counted(count, "label changed", "labels changed"),
         Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
-        Edit::Unacknowledge(_) => counted(count, "alert acknowledged no more", "alerts acknowledged no more"),
+        Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
+        Edit::Unacknowledge(_) => counted(count, "alert fires again", "alerts fire again"),
     }
 }
 
@@ -65,7 +86,8 @@ fn nothing(edit: &Edit) -> &'static str {
         Edit::Ticket { .. } => "Nothing was changed: the ticket is that already.",
         Edit::Labels { .. } => "Nothing was changed: the labels are so already.",
         Edit::Acknowledge { .. } => "Nothing was changed: no alert here is new.",
-        Edit::Unacknowledge(_) => "Nothing was changed: no alert here is acknowledged.",
+        Edit::Snooze { .. } => "Nothing was changed: no alert stands here.",
+        Edit::Unacknowledge(_) => "Nothing was changed: no alert here is set aside.",
     }
 }
 

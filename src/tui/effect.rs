@@ -3,6 +3,7 @@
 use super::model::list::PageRequest;
 use crate::{
     domain::{
+        alert::Snooze,
         ids::{RowId, TxHash},
         transaction::NewTransaction,
     },
@@ -29,6 +30,13 @@ pub enum Work {
         rows: Vec<RowId>,
         /// In the person's words.
         note: Option<String>,
+    },
+    /// Snooze whatever stands for these transactions.
+    Snooze {
+        /// Which ones.
+        rows: Vec<RowId>,
+        /// Until when.
+        until: Snooze,
     },
     /// Write transactions to a new file.
     Export {

@@ -71,7 +71,9 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
         profile: "default".into(),
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
-        acknowledged: None,
+        flapping: false,
+        set_aside: None,
+        cleared_at: None,
         message: message.into(),
     }
 }

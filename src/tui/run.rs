@@ -338,7 +338,9 @@ impl Dashboard {
             }
             Effect::LoadAlerts => {
                 let reader = self.details.clone();
-                self.spawn(move || Msg::Alerts(reader.read(look::alert_page).map_err(|error| error.to_string())));
+                self.spawn(move || {
+                    Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
+                });
             }
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
@@ -364,6 +366,9 @@ impl Dashboard {
             Work::Edit(edit) => self.spawn(move || told(commands::edit(&store, &profile, edit, at))),
             Work::Acknowledge { rows, note } => {
                 self.spawn(move || told(commands::acknowledge(&store, &profile, (rows, note), at)));
+            }
+            Work::Snooze { rows, until } => {
+                self.spawn(move || told(commands::snooze(&store, &profile, (rows, until), at)));
             }
             Work::Export { file, rows } => {
                 let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());

@@ -19,12 +19,14 @@ const PATTERN_LIMIT: usize = 1 << 20;
 const KEYS: [&str; 12] =
     ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "sort"];
 const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
-const STATES: [(&str, State); 8] = [
+const STATES: [(&str, State); 10] = [
     ("attention", State::Attention),
     ("overdue", State::Overdue),
     ("unsettled", State::Unsettled),
     ("settled", State::Settled),
+    ("firing", State::Firing),
     ("acked", State::Acked),
+    ("snoozed", State::Snoozed),
     ("active", State::Active),
     ("parked", State::Parked),
     ("untracked", State::Untracked),

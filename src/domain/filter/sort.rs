@@ -6,7 +6,10 @@ use std::cmp::{Ordering, Reverse};
 
 use chrono::{DateTime, Utc};
 
-use super::{super::status::RouterStatus, Candidate};
+use super::{
+    super::{alert::Severity, status::RouterStatus},
+    Candidate,
+};
 
 macro_rules! keys {
     ($($(#[$doc:meta])* $key:ident $name:literal,)*) => {
@@ -27,7 +30,9 @@ macro_rules! keys {
 }
 
 keys! {
-    /// The most severe open alert, the most severe first, those without any last.
+    /// The most severe alert of which nobody has said anything, the most severe first; then likewise what is acknowledged or
+    /// snoozed; those without any last. A snooze counts until it is ended, which is seconds after its moment while
+    /// somebody polls.
     Severity "sev",
     /// The deadline, the soonest first. Those that don't wait come last either way.
     Due "due",
@@ -66,7 +71,7 @@ impl SortKey {
     fn compare(self, a: &Candidate, b: &Candidate, now: DateTime<Utc>) -> Ordering {
         let turn = |ordering: Ordering| if self.reversed { ordering.reverse() } else { ordering };
         match self.by {
-            SortBy::Severity => turn(severity(b).cmp(&severity(a))),
+            SortBy::Severity => turn(urgency(b).cmp(&urgency(a))),
             SortBy::Due => self.present_first(due(a), due(b)),
             SortBy::Age => turn(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => turn(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
@@ -99,8 +104,8 @@ pub fn compare(a: &Candidate, b: &Candidate, keys: &[SortKey], now: DateTime<Utc
     by_keys.unwrap_or_else(|| a.tx.id.cmp(&b.tx.id))
 }
 
-fn severity(of: &Candidate) -> Option<super::super::alert::Severity> {
-    of.alerts.iter().map(|alert| alert.rule.severity()).max()
+fn urgency(of: &Candidate) -> Option<(bool, Severity)> {
+    of.alerts.iter().map(|alert| (alert.set_aside.is_none(), alert.rule.severity())).max()
 }
 
 fn due(of: &Candidate) -> Option<DateTime<Utc>> {

@@ -10,6 +10,7 @@ use regex::Regex;
 
 use super::{
     super::{
+        alert::AlertState,
         chains,
         ids::ChainId,
         status::RouterStatus,
@@ -65,8 +66,12 @@ pub enum State {
     Unsettled,
     /// No polling is owed.
     Settled,
-    /// Everything that stands is acknowledged.
+    /// An alert fires: nobody has said anything of it.
+    Firing,
+    /// Alerts stand, none of them fires, and one is acknowledged.
     Acked,
+    /// Alerts stand, none of them fires, and one is snoozed.
+    Snoozed,
     /// Unsettled, and nobody stopped it.
     Active,
     /// The service refused its parameters.
@@ -143,7 +148,7 @@ impl Test {
             Self::Word(word) => any_text(tx, |text| contains(text, word)),
             Self::Exact(exact) => any_text(tx, |text| text.contains(exact.as_str())),
             Self::Pattern(pattern) => any_text(tx, |text| pattern.is_match(text)),
-            Self::Is(state) => state.holds(candidate),
+            Self::Is(state) => state.holds(candidate, now),
             Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.learned.status.as_ref())),
             Self::Chain(side, chain) => {
                 let from = || chain.holds(&tx.told.from_chain, tx.from_name());
@@ -164,16 +169,17 @@ impl Test {
 }
 
 impl State {
-    fn holds(self, candidate: &Candidate) -> bool {
+    fn holds(self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
+        let any = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
         match self {
             Self::Attention => !candidate.alerts.is_empty(),
             Self::Overdue => tx.is_overdue(),
             Self::Unsettled => !tx.is_settled(),
             Self::Settled => tx.is_settled(),
-            Self::Acked => {
-                !candidate.alerts.is_empty() && candidate.alerts.iter().all(|alert| alert.acknowledged.is_some())
-            }
+            Self::Firing => any(AlertState::Firing),
+            Self::Acked => any(AlertState::Acknowledged) && !any(AlertState::Firing),
+            Self::Snoozed => any(AlertState::Snoozed) && !any(AlertState::Firing),
             Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
             Self::Parked => matches!(tx.tracking, Tracking::Parked(_)),
             Self::Untracked => tx.tracking == Tracking::Untracked,

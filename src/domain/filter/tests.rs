@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Rule, Subject},
+        alert::{Acknowledgement, Rule, SetAside, Snooze, Snoozed, Subject},
         fixtures::{self, says},
         ids::RowId,
         status::RouterStatus,
@@ -26,8 +26,10 @@ fn alert(rule: Rule) -> Alert {
         profile: "default".into(),
         raised_at: at(0),
         clean: 0,
+        flapping: false,
         message: String::new(),
-        acknowledged: None,
+        set_aside: None,
+        cleared_at: None,
     }
 }
 
@@ -65,6 +67,7 @@ const HOLDS: &[&str] = &[
     "/two w/",
     "-/^abc/",
     "is:attention",
+    "is:firing",
     "is:overdue",
     "is:overdue -is:acked",
     "is:unsettled",
@@ -112,6 +115,28 @@ fn each_term_holds_or_not() {
     assert!(!matches("is:attention", &tx, &[]));
     assert!(!matches("\"sup-44\"", &tx, &[]));
     assert!(!matches("base nothing", &tx, &[]));
+}
+
+#[test]
+fn what_is_set_aside_has_words_for_how_unless_something_fires() {
+    let tx = ongoing();
+    let said = |rule, said| Alert { set_aside: Some(said), ..alert(rule) };
+    let taken = || said(Rule::Overdue, SetAside::Acknowledged(Acknowledgement { at: at(0), note: None }));
+    let snoozed = |until| said(Rule::Regressed, SetAside::Snoozed(Snoozed { at: at(0), until }));
+    // The alerts; whether it is firing, acked, and snoozed.
+    let table = [
+        (vec![], [false, false, false]),
+        (vec![alert(Rule::Overdue)], [true, false, false]),
+        (vec![taken()], [false, true, false]),
+        (vec![taken(), alert(Rule::Regressed)], [true, false, false]),
+        (vec![taken(), snoozed(Snooze::Change)], [false, true, true]),
+        (vec![snoozed(Snooze::Until(at(1_061)))], [false, false, true]),
+        (vec![taken(), snoozed(Snooze::Until(at(1_060)))], [true, false, false]),
+    ];
+    for (alerts, expected) in table {
+        let found = ["is:firing", "is:acked", "is:snoozed"].map(|text| matches(text, &tx, &alerts));
+        assert_eq!(found, expected, "{alerts:?}");
+    }
 }
 
 #[test]

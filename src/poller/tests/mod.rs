@@ -4,6 +4,7 @@ mod day;
 mod need;
 mod routes;
 mod sharing;
+mod snooze;
 
 use std::{
     collections::BTreeMap,

@@ -10,6 +10,7 @@ use super::*;
 use crate::{
     alerts as rules,
     domain::{
+        alert::Snooze,
         filter::{self, Candidate, SortBy},
         fixtures,
         ids::ChainId,
@@ -18,7 +19,7 @@ use crate::{
         status::RouterStatus,
         transaction::NewTransaction,
     },
-    store::{Reader, Seen, Store},
+    store::{Edit, Reader, Seen, Store},
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -35,6 +36,20 @@ struct Generated {
     estimate: Option<u64>,
     added: i64,
     answers: Vec<(i64, RouterStatus)>,
+    said: Option<Said>,
+}
+
+/// What is said of all that stands for a transaction then.
+#[derive(Clone, Copy, Debug)]
+enum Said {
+    Acknowledged,
+    Snoozed(Snooze),
+}
+
+fn said() -> impl Strategy<Value = Option<Said>> {
+    let snoozes = [Snooze::Change, Snooze::Until(at(2_999)), Snooze::Until(at(3_000)), Snooze::Until(at(4_000))];
+    let said = prop_oneof![Just(Said::Acknowledged), prop::sample::select(snoozes.to_vec()).prop_map(Said::Snoozed)];
+    prop::option::of(said)
 }
 
 fn status() -> impl Strategy<Value = RouterStatus> {
@@ -54,10 +69,11 @@ fn generated() -> impl Strategy<Value = Generated> {
         prop::option::of(0_u64..4_000),
         0_i64..2_000,
         prop::collection::vec((0_i64..4_000, status()), 0..4),
+        said(),
     )
-        .prop_map(|(ticket, labels, chains, hash, estimate, added, mut answers)| {
+        .prop_map(|(ticket, labels, chains, hash, estimate, added, mut answers, said)| {
             answers.sort_by_key(|(second, _)| *second);
-            Generated { ticket, labels, chains, hash, estimate, added, answers }
+            Generated { ticket, labels, chains, hash, estimate, added, answers, said }
         })
 }
 
@@ -94,6 +110,16 @@ fn world(of: &[Generated]) -> (TempDir, Store) {
             let seen = Seen { transaction: report.added.first[0], observation, at: at(generated.added + second) };
             store.observe(seen, rules::judge).wait().unwrap();
         }
+        let standing = store.reader().unwrap().alerts_of(report.added.first[0]).unwrap();
+        let mut alerts: Vec<i64> = standing.iter().map(|alert| alert.id).collect();
+        // Of some not of all that stands for them.
+        alerts.truncate(if generated.hash.is_multiple_of(5) { 1 } else { alerts.len() });
+        let edit = match generated.said {
+            None => continue,
+            Some(Said::Acknowledged) => Edit::Acknowledge { alerts, note: None },
+            Some(Said::Snoozed(until)) => Edit::Snooze { alerts, until },
+        };
+        store.edit("default", edit, at(2_500)).wait().unwrap();
     }
     (folder, store)
 }
@@ -114,6 +140,9 @@ const TERMS: &[&str] = &[
     "is:unsettled",
     "is:settled",
     "is:acked",
+    "is:snoozed",
+    "is:firing",
+    "-is:firing is:attention",
     "is:active",
     "is:parked",
     "-is:overdue",
@@ -207,6 +236,7 @@ fn four() -> (TempDir, Store) {
         estimate: None,
         added: 0,
         answers: Vec::new(),
+        said: None,
     };
     world(&["a", "b", "c", "d"].map(of))
 }
@@ -270,11 +300,14 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
         estimate: None,
         added: number,
         answers: vec![(5, if number % 2 == 0 { RouterStatus::Success } else { RouterStatus::Refund })],
+        said: (number % 3 == 0).then_some(Said::Snoozed(Snooze::Change)),
     };
     let (_folder, store) = world(&(0..20).map(of).collect::<Vec<_>>());
     for (text, index) in [
         ("", "transactions_by_urgency"),
         ("is:attention", "transactions_by_urgency"),
+        ("is:firing", "transactions_by_urgency"),
+        ("is:snoozed", "transactions_by_urgency"),
         ("is:active", "transactions_active"),
         ("status:refund", "transactions_by_status"),
         ("status:refund is:unsettled", "transactions_by_status"),

@@ -17,15 +17,19 @@ pub enum AlertTab {
     /// All that stand.
     #[default]
     All,
-    /// Those that nobody has taken on.
+    /// Those of which nobody has said anything.
     Firing,
-    /// Those that somebody has.
+    /// Those that somebody has taken on.
     Acknowledged,
+    /// Those that somebody doesn't want to hear of for now.
+    Snoozed,
+    /// Those that were cleared in the last day.
+    Resolved,
 }
 
 impl AlertTab {
     /// All of them, from left to right.
-    pub const ALL: [Self; 3] = [Self::All, Self::Firing, Self::Acknowledged];
+    pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
 
     /// The title.
     pub fn title(self) -> &'static str {
@@ -33,14 +37,19 @@ impl AlertTab {
             Self::All => "All",
             Self::Firing => "Firing",
             Self::Acknowledged => "Acked",
+            Self::Snoozed => "Snoozed",
+            Self::Resolved => "Resolved 24h",
         }
     }
 
     fn holds(self, alert: &Alert) -> bool {
+        let stands = alert.cleared_at.is_none();
         match self {
-            Self::All => true,
-            Self::Firing => alert.acknowledged.is_none(),
-            Self::Acknowledged => alert.acknowledged.is_some(),
+            Self::All => stands,
+            Self::Firing => stands && alert.set_aside.is_none(),
+            Self::Acknowledged => stands && alert.acknowledged().is_some(),
+            Self::Snoozed => stands && alert.snoozed().is_some(),
+            Self::Resolved => !stands,
         }
     }
 }
@@ -57,7 +66,7 @@ pub struct AlertRow {
 /// What was read of the alerts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AlertPage {
-    /// The gravest, in order.
+    /// The gravest of what stands, in order, and what was cleared in the last day.
     pub rows: Vec<AlertRow>,
     /// Whether there are more.
     pub more: bool,
@@ -122,7 +131,7 @@ impl AlertList {
     pub fn take_in(&mut self, mut page: AlertPage) {
         let place = self.position().unwrap_or(0);
         // What somebody looks after sinks, and stays in sight.
-        page.rows.sort_by_key(|row| row.alert.acknowledged.is_some());
+        page.rows.sort_by_key(|row| row.alert.set_aside.is_some());
         self.page = Some(page);
         if self.position().is_none() {
             self.select(place);

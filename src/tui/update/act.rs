@@ -2,15 +2,21 @@
 //!
 //! One function says what is meant; every action and every question goes by it.
 
+use chrono::TimeDelta;
+
 use super::{Effect, marks};
 use crate::{
     clock::{Mono, Now},
-    domain::{alert::Alert, ids::RowId},
+    domain::{
+        alert::{Alert, Snooze},
+        ids::RowId,
+    },
     store::Edit,
     tui::{
         effect::Work,
         model::{
             Model, Overlay, Screen, Tone,
+            menu::{Choice, Entry, Menu},
             prompt::{Prompt, Purpose},
         },
     },
@@ -56,7 +62,7 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         [row] => Some(model.alerts_of(*row)),
         _ => None,
     };
-    let is_taken = |alert: &Alert| alert.acknowledged.is_some();
+    let is_taken = |alert: &Alert| alert.acknowledged().is_some();
     match standing {
         Some([]) => model.tell(Tone::Bad, "Nothing to acknowledge: no alert stands here.", now),
         Some(alerts) if alerts.iter().all(is_taken) => {
@@ -64,6 +70,35 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         }
         _ => open(model, Purpose::Acknowledge(rows), String::new()),
     }
+}
+
+/// Offers how long what stands is snoozed.
+pub(super) fn snooze(model: &mut Model, now: Now) {
+    let rows = match model.screen {
+        Screen::Alerts => Vec::new(),
+        Screen::List | Screen::Detail => targets(model, now.mono),
+    };
+    let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| row.alert.id);
+    let standing = match (of_alert, rows.as_slice()) {
+        (None, []) => return,
+        (None, [row]) => !model.alerts_of(*row).is_empty(),
+        _ => true,
+    };
+    if !standing {
+        return model.tell(Tone::Bad, "Nothing to snooze: no alert stands here.", now.mono);
+    }
+    let work = |until| match of_alert {
+        Some(alert) => Work::Edit(Edit::Snooze { alerts: vec![alert], until }),
+        None => Work::Snooze { rows: rows.clone(), until },
+    };
+    let entry = |key, label, until| Entry::new(key, label, Choice::Effect(Effect::Work(work(until))));
+    let later = |minutes| Snooze::Until(now.wall + TimeDelta::minutes(minutes));
+    let entries = vec![
+        entry("m", "15 minutes", later(15)),
+        entry("h", "1 hour", later(60)),
+        entry("c", "until it changes", Snooze::Change),
+    ];
+    model.overlay = Overlay::Menu(Menu::new("Snooze for", "It stays in the list, behind what fires.", entries));
 }
 
 /// Opens the prompt for the ticket; of a single transaction it begins with the one it has.

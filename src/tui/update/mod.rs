@@ -356,6 +356,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
     match id {
         Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
         Id::Acknowledge => act::acknowledge(model, now.mono),
+        Id::Snooze => act::snooze(model, now),
         Id::Note => act::ask(model, Purpose::Note, now.mono),
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),

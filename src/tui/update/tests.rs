@@ -139,7 +139,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
-        Id::PrevState => model.alert_list.tab == AlertTab::Acknowledged,
+        Id::PrevState => model.alert_list.tab == AlertTab::Resolved,
         Id::Acknowledge if model.screen == Screen::Alerts => asks(model, &Purpose::AcknowledgeAlerts(vec![1_309])),
         Id::Open => model.screen == Screen::Detail,
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
@@ -151,6 +151,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
+        // In the list nothing stands for the selected one.
+        Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),
+        Id::Snooze => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to snooze")),
         Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,

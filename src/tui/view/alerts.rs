@@ -17,7 +17,11 @@ use ratatui::{
 
 use super::Look;
 use crate::{
-    domain::{advice, alert::Alert, glance, span, text, width},
+    domain::{
+        advice,
+        alert::{Alert, AlertState, SetAside},
+        glance, span, text, width,
+    },
     tui::model::alerts::{AlertList, AlertRow, AlertTab},
 };
 
@@ -105,6 +109,8 @@ fn empty(list: &AlertList) -> &'static str {
         (_, AlertTab::All) => "Nothing stands as an alert.",
         (_, AlertTab::Firing) => "Nothing here: somebody looks after all that stands.",
         (_, AlertTab::Acknowledged) => "Nothing here: a acknowledges an alert.",
+        (_, AlertTab::Snoozed) => "Nothing here: z snoozes an alert.",
+        (_, AlertTab::Resolved) => "Nothing was resolved in the last 24 hours.",
     }
 }
 
@@ -165,8 +171,16 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
         Column::Route => (of_transaction.map_or_else(String::new, glance::route), Style::new()),
         Column::State => state(look, alert),
         Column::By => {
-            let taken = alert.acknowledged.as_ref().map(|taken| format!("{} ago", ago(look, taken.at)));
-            (taken.unwrap_or_else(|| "-".into()), look.theme.dim())
+            let said = match (alert.cleared_at, &alert.set_aside) {
+                (Some(cleared), _) => format!("{} ago", ago(look, cleared)),
+                (None, None) => "-".into(),
+                (None, Some(SetAside::Acknowledged(taken))) => format!("{} ago", ago(look, taken.at)),
+                (None, Some(SetAside::Snoozed(snoozed))) => match snoozed.until.moment() {
+                    Some(moment) => span::clock_time(moment, look.now.wall, look.model.setting.zone),
+                    None => "a change".into(),
+                },
+            };
+            (said, look.theme.dim())
         }
         Column::Ticket => (of_transaction.map_or("-", glance::ticket).to_owned(), look.theme.dim()),
     }
@@ -177,9 +191,12 @@ fn ago(look: &Look<'_>, at: DateTime<Utc>) -> String {
 }
 
 fn state(look: &Look<'_>, alert: &Alert) -> (String, Style) {
-    match alert.acknowledged {
-        None => ("firing".into(), Style::new()),
-        Some(_) => ("acked".into(), look.theme.good()),
+    match alert.state(look.now.wall) {
+        AlertState::Firing if alert.flapping => ("flapping".into(), look.theme.warning()),
+        AlertState::Firing => ("firing".into(), Style::new()),
+        AlertState::Acknowledged => ("acked".into(), look.theme.good()),
+        AlertState::Snoozed => ("snoozed".into(), look.theme.dim()),
+        AlertState::Cleared => ("resolved".into(), look.theme.good()),
     }
 }
 
@@ -197,7 +214,7 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let mut lines = vec![Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim())];
     let Some(row) = look.model.alert_list.row() else { return lines };
     let raised = row.alert.raised_at.with_timezone(&look.model.setting.zone).format("%m-%d %H:%M:%S");
-    let note = row.alert.acknowledged.as_ref().and_then(|taken| taken.note.as_deref());
+    let note = row.alert.acknowledged().and_then(|taken| taken.note.as_deref());
     let texts = [
         ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
         ("NOTE", note.map(str::to_owned)),

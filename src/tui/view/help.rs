@@ -35,7 +35,10 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
     let mut lines = vec![title("SYMBOLS")];
     lines.extend(paragraph(&format!("{}, # not documented", statuses.join(", ")), columns));
-    lines.extend(paragraph("!! act now, ! look, i for information; DUE: until support may be contacted", columns));
+    lines.extend(paragraph(
+        "!! act now, ! look, i for information, a acknowledged, z snoozed; DUE: until support may be contacted",
+        columns,
+    ));
     lines.extend(paragraph(
         "first column: > selected, x marked, X both; ACT works on the marked ones, else on the selected one",
         columns,
@@ -59,8 +62,9 @@ fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-const FILTERS: [&str; 5] = [
-    "is:attention is:overdue is:unsettled is:settled   status:ongoing,not_found",
+const FILTERS: [&str; 6] = [
+    "is:attention is:firing is:acked is:snoozed is:overdue is:unsettled",
+    "is:settled   status:ongoing,not_found",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
     "age>30m due<5m checked>2m",
     "\"exact text\"  /regex/",

@@ -12,7 +12,7 @@ use ratatui::{
 
 use super::{Look, layout::Panes, marks};
 use crate::{
-    domain::{glance, ids::RowId, span, transaction::Transaction, width},
+    domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
     tui::model::list::Tab,
 };
 
@@ -131,9 +131,12 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     let status = tx.learned.status.as_ref();
     let severity = look.model.severity(tx.id);
     match column {
-        Column::Severity => {
-            (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
-        }
+        Column::Severity => match set_aside(look.model.alerts_of(tx.id)) {
+            Some(mark) => (mark.into(), theme.dim()),
+            None => {
+                (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
+            }
+        },
         Column::Status => (glance::status(status), theme.status(status)),
         Column::Hash => (tx.told.transaction_id.short(theme.ellipsis), Style::new()),
         Column::Route => (glance::route(tx), Style::new()),
@@ -142,6 +145,13 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Ticket => (glance::ticket(tx).to_owned(), theme.dim()),
         Column::Checked => (glance::checked(tx, now), theme.dim()),
     }
+}
+
+/// The mark of a transaction of whose alerts none fires.
+fn set_aside(alerts: &[Alert]) -> Option<&'static str> {
+    let is_set_aside = !alerts.is_empty() && alerts.iter().all(|alert| alert.set_aside.is_some());
+    let is_snoozed = alerts.iter().all(|alert| alert.snoozed().is_some());
+    is_set_aside.then_some(if is_snoozed { "z" } else { "a" })
 }
 
 /// How the countdown looks: near the deadline, past it, past it and confirmed.

@@ -148,7 +148,10 @@ fn an_acknowledgement_takes_a_note_or_none() {
 fn what_is_acknowledged_already_is_said() {
     let mut model = dashboard("5");
     let mut taken = alert(Rule::Regressed, Some(RowId(21)), "");
-    taken.acknowledged = Some(crate::domain::alert::Acknowledgement { at: now().wall, note: None });
+    taken.set_aside = Some(crate::domain::alert::SetAside::Acknowledged(crate::domain::alert::Acknowledgement {
+        at: now().wall,
+        note: None,
+    }));
     hear(&mut model, everything(Vec::new(), vec![taken]), None, now());
     press(&mut model, &["a"], now());
     assert_eq!(told(&model), "It is acknowledged already, until its status changes.");

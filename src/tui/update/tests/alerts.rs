@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert},
+    domain::alert::{Acknowledgement, Alert, SetAside, Snooze},
     tui::model::{alerts::AlertTab, prompt::Prompt},
 };
 
@@ -11,7 +11,7 @@ fn of(row: i64, rule: Rule) -> Alert {
 }
 
 fn taken(mut alert: Alert) -> Alert {
-    alert.acknowledged = Some(Acknowledgement { at: now().wall, note: None });
+    alert.set_aside = Some(SetAside::Acknowledged(Acknowledgement { at: now().wall, note: None }));
     alert
 }
 
@@ -48,10 +48,12 @@ fn the_gravest_comes_first_and_what_is_taken_on_last() {
 fn the_tabs_hold_what_fires_and_what_is_taken_on() {
     let mut model = opened();
     let counts = AlertTab::ALL.map(|tab| model.alert_list.count(tab));
-    assert_eq!(counts, [4, 3, 1]);
-    press(&mut model, &["["], now());
+    assert_eq!(counts, [4, 3, 1, 0, 0]);
+    press(&mut model, &["[", "[", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Acknowledged, vec![id(15, Rule::Overdue)]));
-    press(&mut model, &["]", "]"], now());
+    press(&mut model, &["[", "]", "[", "["], now());
+    assert_eq!(model.alert_list.tab, AlertTab::All);
+    press(&mut model, &["]"], now());
     assert_eq!((model.alert_list.tab, shown(&model).len()), (AlertTab::Firing, 3));
 }
 
@@ -130,4 +132,29 @@ fn a_reading_that_failed_is_said_and_tried_again() {
     let later = moment(now().wall + TimeDelta::seconds(1));
     model.take(Msg::Tick, later);
     assert_eq!(model.alert_list.asked_at, Some(later.mono));
+}
+
+#[test]
+fn the_selected_alert_or_what_stands_here_is_snoozed() {
+    let snoozes = |effects: &[Effect], minutes: i64| match effects {
+        [Effect::Work(Work::Edit(Edit::Snooze { alerts, until: Snooze::Until(until) }))] => {
+            alerts.len() == 1 && *until == now().wall + TimeDelta::minutes(minutes)
+        }
+        _ => false,
+    };
+    for (key, minutes) in [("m", 15), ("h", 60)] {
+        let mut model = opened();
+        assert_eq!(press(&mut model, &["z"], now()), []);
+        let effects = press(&mut model, &[key], now());
+        assert!(snoozes(&effects, minutes), "{effects:?}");
+    }
+    let mut model = dashboard("1");
+    press(&mut model, &["z"], now());
+    let row = model.list.selected.unwrap();
+    let until = Snooze::Change;
+    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], until })]);
+    // Nothing stands here.
+    let mut model = dashboard("5");
+    press(&mut model, &["z"], now());
+    assert!(matches!(model.overlay, Overlay::None));
 }

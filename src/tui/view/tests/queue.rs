@@ -1,7 +1,7 @@
 //! Working the queue as it is drawn: marks, prompts, menus, the alerts.
 
 use super::*;
-use crate::domain::alert::Acknowledgement;
+use crate::domain::alert::{Acknowledgement, SetAside};
 
 const WIDE: (u16, u16) = (120, 36);
 
@@ -67,7 +67,8 @@ fn alert_list(size: (u16, u16)) -> Desk {
     let mut alerts = alerts();
     alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
     alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
-    alerts[2].acknowledged = Some(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) });
+    alerts[2].set_aside =
+        Some(SetAside::Acknowledged(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) }));
     hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model

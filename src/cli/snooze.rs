@@ -1,0 +1,198 @@
+//! `hoptop snooze`: lets alerts be for a while, or until something changes.
+//!
+//! It must never snooze one for good: each snooze ends by the clock or by a change.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use super::{alerts, context::Context, exit::Exit};
+use crate::{
+    domain::{
+        alert::Snooze,
+        span::{self, rfc3339},
+    },
+    store::Edit,
+};
+
+/// As long as nothing else is said.
+const USUAL: Duration = Duration::from_secs(3_600);
+
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop snooze 12                                 lets number 12 be for an hour
+  hoptop snooze 12 13 --for 30m                    both of them for half an hour
+  hoptop snooze 12 --until 2026-11-20T13:48:00Z    until that moment
+  hoptop snooze 12 --until-change                  until its transaction's status changes
+  hoptop unack 12                                  lets it stand as new again
+
+What is snoozed stands on (`is:snoozed`), and is listed behind what isn't.";
+
+/// Snooze alerts.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SnoozeArgs {
+    /// Numbers of alerts, as `hoptop alerts` has them
+    #[arg(value_name = "ALERT", required = true)]
+    pub alerts: Vec<i64>,
+    /// For so long: 90s, 30m, 2h [default: 1h]
+    #[arg(long = "for", value_name = "DUR", value_parser = span::parse, group = "end")]
+    pub duration: Option<Duration>,
+    /// Until a moment: RFC 3339 or Unix seconds
+    #[arg(long, value_name = "TIME", value_parser = span::parse_time, group = "end")]
+    pub until: Option<DateTime<Utc>>,
+    /// Until the transaction's status changes, or graver things stand for it
+    #[arg(long, group = "end")]
+    pub until_change: bool,
+}
+
+/// Snoozes alerts, all that are named or none.
+pub fn snooze(args: &SnoozeArgs, cx: &mut Context) -> Result<Exit> {
+    let until = match (args.until_change, args.until) {
+        (true, _) => Snooze::Change,
+        (false, Some(moment)) => Snooze::Until(moment),
+        (false, None) => Snooze::Until(cx.now.wall + args.duration.unwrap_or(USUAL)),
+    };
+    if let Some(moment) = until.moment().filter(|moment| *moment <= cx.now.wall) {
+        writeln!(cx.err, "{} isn't in the future. Nothing was changed", rfc3339(moment))?;
+        return Ok(Exit::Usage);
+    }
+    alerts::change(&args.alerts, Edit::Snooze { alerts: args.alerts.clone(), until }, cx)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{
+        super::{
+            alerts::{AckArgs, AlertsArgs, UnackArgs},
+            args::{Cli, Command},
+            context::testing::{Bench, at},
+            untrack::{self, UndoArgs},
+        },
+        *,
+    };
+    use crate::domain::{filter::Filter, fixtures, ids::RowId, status::RouterStatus};
+
+    /// Two that need gas since 10 s; it is 60 s.
+    fn two() -> Bench {
+        let bench = Bench::new();
+        for number in [1, 2] {
+            let row = bench.track(fixtures::new(number));
+            bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        }
+        bench
+    }
+
+    fn run(bench: &mut Bench, words: &str) -> (String, String, Exit) {
+        let command = Cli::try_parse_from(["hoptop", "snooze"].into_iter().chain(words.split(' '))).unwrap().command;
+        let Some(Command::Snooze(args)) = command else { panic!("{command:?}") };
+        bench.run(|cx| snooze(&args, cx).unwrap())
+    }
+
+    fn count(bench: &Bench, filter: &str, second: i64) -> u64 {
+        bench.store.reader().unwrap().listing(&Filter::parse(filter).unwrap(), at(second)).count().unwrap()
+    }
+
+    #[test]
+    fn a_snooze_lasts_as_long_as_was_said_and_an_hour_if_nothing_was() {
+        let mut bench = two();
+        let table = [
+            ("1", "1 snoozed until 23:14 UTC\n"),
+            ("1 2 --for 30m", "2 snoozed until 22:44 UTC\n"),
+            ("1 --until 1700003000", "1 snoozed until 23:03 UTC\n"),
+            ("1 --until 1700003000", "0 snoozed until 23:03 UTC, 1 were so before\n"),
+            ("2 --until-change", "1 snoozed until the status changes\n"),
+        ];
+        for (words, expected) in table {
+            assert_eq!(run(&mut bench, words), (expected.into(), String::new(), Exit::Fine), "{words}");
+        }
+        assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:snoozed", 3_000)), (2, 1));
+        assert_eq!(count(&bench, "is:attention -is:snoozed -is:acked", 3_000), 1);
+    }
+
+    #[test]
+    fn what_can_t_be_snoozed_is_said_and_nothing_is_changed() {
+        let mut bench = two();
+        let table = [
+            ("1 9", "no alert 9 stands; `hoptop alerts` has the numbers. Nothing was changed\n", Exit::Error),
+            (
+                "1 --until 1700000060",
+                "2023-11-14T22:14:20.000Z isn't in the future. Nothing was changed\n",
+                Exit::Usage,
+            ),
+            ("1 --for 0s", "2023-11-14T22:14:20.000Z isn't in the future. Nothing was changed\n", Exit::Usage),
+        ];
+        for (words, expected, exit) in table {
+            assert_eq!(run(&mut bench, words), (String::new(), expected.into(), exit), "{words}");
+        }
+        assert_eq!(count(&bench, "is:snoozed", 60), 0);
+        for words in [&["1", "--for", "1h", "--until-change"][..], &["--for", "1h"], &["1", "--for", "1"]] {
+            let error = Cli::try_parse_from(["hoptop", "snooze"].iter().chain(words)).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn a_person_takes_a_snooze_back_or_an_acknowledgement_takes_its_place() {
+        let mut bench = two();
+        run(&mut bench, "1 2");
+        let (out, ..) = bench.run(|cx| alerts::unack(&UnackArgs { alerts: vec![2] }, cx).unwrap());
+        assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), ("1 not acknowledged or snoozed any more\n", 1));
+        let ack = AckArgs { alerts: vec![1], note: None };
+        let (out, ..) = bench.run(|cx| alerts::ack(&ack, cx).unwrap());
+        assert_eq!(out, "1 acknowledged\n");
+        assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
+        for (expected, snoozed) in [
+            ("taken back: acknowledge 1 alert\n", 1),
+            ("taken back: acknowledge or snooze 1 alert no more\n", 2),
+            ("taken back: snooze 2 alerts\n", 0),
+        ] {
+            let (out, ..) = bench.run(|cx| untrack::undo(&UndoArgs::default(), cx).unwrap());
+            assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), (expected, snoozed));
+        }
+    }
+
+    #[test]
+    fn the_list_of_alerts_says_how_each_stands() {
+        let mut bench = two();
+        run(&mut bench, "1");
+        run(&mut bench, "2 --until-change");
+        let print = |bench: &mut Bench, json, resolved| {
+            bench.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
+        };
+        let table = print(&mut bench, false, false);
+        assert!(table.contains("snoozed until 23:14 UTC") && table.contains("snoozed until it changes"), "{table}");
+        let json: serde_json::Value = serde_json::from_str(&print(&mut bench, true, false)).unwrap();
+        let fields = ["state", "snoozedAt", "snoozedUntil", "acknowledgedAt", "flapping", "clearedAt"];
+        let of = |index: usize| fields.map(|field| json[index][field].clone());
+        let (null, since) = (serde_json::Value::Null, "2023-11-14T22:14:20.000Z");
+        assert_eq!(
+            of(0),
+            [
+                "snoozed".into(),
+                since.into(),
+                "2023-11-14T23:14:20.000Z".into(),
+                null.clone(),
+                false.into(),
+                null.clone()
+            ]
+        );
+        assert_eq!(of(1), ["snoozed".into(), since.into(), null.clone(), null.clone(), false.into(), null]);
+        assert_eq!(print(&mut bench, false, true), "nothing was cleared in the last 24 hours\n");
+        bench.hear(RowId(2), fixtures::says(RouterStatus::Success), 30);
+        let table = print(&mut bench, false, true);
+        assert!(
+            table.contains("cleared 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,
+            "{table}"
+        );
+        let json = print(&mut bench, true, true);
+        assert!(
+            json.contains(r#""clearedAt":"2023-11-14T22:13:50.000Z""#) && json.contains(r#""state":"cleared""#),
+            "{json}"
+        );
+    }
+}
