@@ -35,6 +35,7 @@ use hoptop::{
     tui::{
         keymap,
         model::Setting,
+        outside::Outside,
         run::{Parts, RunError, run},
         theme::Theme,
     },
@@ -217,7 +218,7 @@ impl Stage {
             any_chain: false,
             templates: Templates::default(),
         };
-        let parts = Parts { store, clock, setting, theme: Theme::new(true, false), clipboard: |_| Ok(()) };
+        let parts = Parts { store, clock, setting, theme: Theme::new(true, false), outside: Outside::nowhere() };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();

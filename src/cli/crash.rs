@@ -15,6 +15,8 @@ use color_eyre::{
     eyre::Result,
 };
 
+use tokio::sync::Notify;
+
 use crate::{clock::Clock, private, tui::terminal};
 
 /// Where reports go; the system's folder for temporary files until the settings are known.
@@ -22,6 +24,14 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// The first report of this process: those that follow are its consequences.
 static REPORT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Wakes whoever has to end because a task or a thread beside it panicked.
+static BESIDE: Notify = Notify::const_new();
+
+/// Resolves when a task or a thread panicked, whoever waits for it.
+pub(super) async fn beside() {
+    BESIDE.notified().await;
+}
 
 /// Where the report of a crash is, if there was one.
 pub(super) fn report() -> Option<&'static Path> {
@@ -56,6 +66,7 @@ pub fn install_hooks() -> Result<()> {
             writeln!(io::stderr(), "{told}").ok();
         }
         tracing::error!("{told}");
+        BESIDE.notify_one();
     }));
     Ok(())
 }

@@ -15,7 +15,7 @@ use color_eyre::eyre::{Result, WrapErr, bail};
 use super::{
     dashboard, demo_id,
     exit::Exit,
-    session::{Place, Polling, Running},
+    session::{Place, Polling},
 };
 use crate::{
     clock::{self, Clock},
@@ -28,7 +28,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{model::Setting, run::Parts, terminal, theme::Theme},
+    tui::{model::Setting, outside::Outside, run::Parts, theme::Theme},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -85,11 +85,10 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let theme = Theme::new(color, flags.ascii);
-        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy };
+        let parts = Parts { store, clock, setting, theme, outside: Outside::process(None, true) };
         tokio::select! {
-            exit = dashboard::show(parts, Some(poller)) => exit,
+            exit = dashboard::show(parts, Some(polling), place) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

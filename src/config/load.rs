@@ -12,7 +12,7 @@ use super::{
     ColorChoice, Flags,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, File, Keep, Profile, Weight},
+    file::{self, Argv, File, Keep, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
@@ -46,6 +46,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
     let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
+    let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
+    let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -56,6 +58,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
         entry("plain", Some(&plain), ToString::to_string),
+        entry("clipboard", clipboard.as_ref(), |words| clean(&words.join(" "))),
+        entry("mouse", Some(&mouse), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("weights", weights.as_ref(), told),
     ];
@@ -69,6 +73,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         color: color.0,
         ascii: ascii.0,
         plain: plain.0,
+        clipboard: clipboard.map(|(words, _)| words),
+        mouse: mouse.0,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),

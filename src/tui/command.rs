@@ -84,6 +84,9 @@ commands! {
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue";
     Add        Act  [List Detail]      "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
     Answer     Act  [List Detail]      "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
+    Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu: hashes, IDs, links; y p for the packet that support asks for";
+    Browser    Act  [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
+    Links      Act  [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
     PollNow    Act  [List Detail]      "poll_now"    "poll now" ["r"]             "poll this transaction now";
     Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling this transaction; it is kept";
     Undo       Act  [List Detail]      "undo"        ""         ["u"]             "take back what was done last";
@@ -102,6 +105,7 @@ commands! {
     Done       View [List]             "done"        ""         ["4"]             "what is settled";
     All        View [List]             "all"         ""         ["5"]             "everything";
     Redraw     View [List Detail Page] "redraw"      ""         ["^L"]            "draw the screen anew";
+    Suspend    View [List Detail Page] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
     Quit       View [List Detail Page] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }

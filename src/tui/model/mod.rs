@@ -7,6 +7,7 @@
 pub mod add;
 pub mod history;
 pub mod list;
+pub mod offer;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,6 +18,7 @@ use self::{
     add::AddForm,
     history::History,
     list::{List, PageRequest, Part},
+    offer::Offer,
 };
 use crate::{
     clock::Mono,
@@ -70,6 +72,8 @@ pub enum Overlay {
     },
     /// Adding or finding.
     Add(AddForm),
+    /// Texts to copy, or links to open.
+    Offer(Offer),
 }
 
 /// How a notice is meant.
@@ -168,6 +172,8 @@ pub struct Model {
     pub trouble: Option<String>,
     /// A sentence for the person.
     pub notice: Option<Notice>,
+    /// What became of the text that was copied last, in words; `None` until that is known.
+    pub copied: Option<String>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// Whether the first reading is done.
@@ -196,6 +202,7 @@ impl Model {
             poller: None,
             trouble: None,
             notice: None,
+            copied: None,
             size,
             loaded: false,
             unread: false,

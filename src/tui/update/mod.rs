@@ -4,12 +4,15 @@
 
 mod add;
 mod filter;
+mod offer;
+mod pointer;
 
 use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
+pub use self::offer::Copied;
 use super::{
     command::{self, Context, Id},
     effect::Effect,
@@ -41,6 +44,8 @@ pub enum Msg {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
+    /// The mouse was clicked or its wheel turned.
+    Mouse(MouseEvent),
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
     /// The store changed.
@@ -61,6 +66,17 @@ pub enum Msg {
     Known(HashMap<String, RowId>),
     /// An import ended.
     Imported(Result<ImportReport, String>),
+    /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
+    CopyByTerminal(String),
+    /// What became of a text that was to be copied.
+    Copied(Copied),
+    /// A link couldn't be opened, and why: it is copied instead.
+    NotOpened {
+        /// The link.
+        link: String,
+        /// Why not.
+        reason: String,
+    },
     /// What a person asked for was done, in words.
     Done(String),
     /// Something failed that a person should know of.
@@ -89,6 +105,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let mut effects = match message {
         Msg::Key(key) => on_key(model, key, now),
         Msg::Paste(text) => on_paste(model, &text),
+        Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
         Msg::Resize(columns, rows) => {
             model.size = (columns, rows);
             model.list.height = view::list_height(model);
@@ -121,6 +138,9 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.trouble = trouble;
             Vec::new()
         }
+        Msg::CopyByTerminal(_) => Vec::new(),
+        Msg::Copied(copied) => offer::on_copied(model, copied, now),
+        Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::Done(text) => {
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
@@ -229,7 +249,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter { .. } => filter::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -241,12 +261,15 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     let name = keymap::name(key);
-    if name.as_deref() == Some("^C") {
-        return vec![Effect::Quit];
+    match name.as_deref() {
+        Some("^C") => return vec![Effect::Quit],
+        Some("^Z") => return vec![Effect::Suspend],
+        _ => {}
     }
     let context = match (&model.overlay, model.screen) {
         (Overlay::Filter { .. }, _) => return filter::on_key(model, key),
         (Overlay::Add(_), _) => return add::on_key(model, key),
+        (Overlay::Offer(_), _) => return offer::on_key(model, key, now),
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
@@ -262,6 +285,10 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     match id {
         Id::Quit | Id::QuitRoot => return vec![Effect::Quit],
         Id::Redraw => return vec![Effect::Redraw],
+        Id::Suspend => return vec![Effect::Suspend],
+        Id::Copy => return offer::copy(model, now),
+        Id::Browser => return offer::browse(model, now),
+        Id::Links => return offer::links(model, now),
         Id::PollNow => return poll_now(model, now),
         Id::Answer => return answer(model, now),
         Id::Untrack => return of_selected(model, Effect::Untrack),
@@ -332,7 +359,7 @@ fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(tx) = model.selected() else { return Vec::new() };
     let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
     model.list.chosen = true;
-    model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
+    (model.overlay, model.copied) = (Overlay::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]
 }
 

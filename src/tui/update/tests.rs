@@ -14,7 +14,7 @@ use crate::{
     tui::{
         command::{COMMANDS, Command},
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::history::HistoryEntry,
+        model::{history::HistoryEntry, offer::Purpose},
     },
 };
 
@@ -26,8 +26,13 @@ fn now() -> Now {
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
     transaction.apply(&says(status), now().wall);
+    if let Some(record) = &mut transaction.learned.record {
+        record.from.url = Some(LINK.into());
+    }
     transaction
 }
+
+const LINK: &str = "https://explorer.example/tx/1";
 
 /// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
 /// them in the order of their numbers, and 21 is selected where the saved view shows it.
@@ -96,6 +101,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
+        Id::Copy => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == Purpose::Copy),
+        Id::Browser => effects == [Effect::Open(LINK.into())],
+        Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == Purpose::Open),
+        Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(RowId(21))],
         Id::Untrack => effects == [Effect::Untrack(RowId(21))],
         Id::Undo => effects == [Effect::TakeBack],

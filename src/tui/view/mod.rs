@@ -19,7 +19,11 @@ mod help;
 mod layout;
 mod legs;
 mod list;
+mod offer;
+mod pointer;
 mod status;
+
+pub use self::pointer::{Target, target};
 
 use ratatui::{
     Frame,
@@ -72,6 +76,7 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             frame.render_widget(Clear, panes.body);
             answer::draw(look, (text, *scroll), panes.body, frame);
         }
+        Overlay::Offer(offer) => offer::draw(look, offer, panes.body, frame),
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);

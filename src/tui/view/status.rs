@@ -147,6 +147,9 @@ fn keys(look: &Look<'_>) -> Line<'static> {
         (Overlay::Add(_), _) => {
             return hints(look, [("Enter", "track or open"), ("Esc", "cancel")].into_iter());
         }
+        (Overlay::Offer(_), _) => {
+            return hints(look, [("j k", "choose"), ("Enter", "take"), ("Esc", "close")].into_iter());
+        }
         (Overlay::Help { .. } | Overlay::Answer { .. }, _) => Context::Page,
         (Overlay::None, Screen::List) => Context::List,
         (Overlay::None, Screen::Detail { .. }) => Context::Detail,
