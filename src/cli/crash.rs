@@ -8,6 +8,7 @@ use std::{
     panic,
     path::{Path, PathBuf},
     sync::OnceLock,
+    time::Duration,
 };
 
 use color_eyre::{
@@ -31,6 +32,18 @@ static BESIDE: Notify = Notify::const_new();
 /// Resolves when a task or a thread panicked, whoever waits for it.
 pub(super) async fn beside() {
     BESIDE.notified().await;
+}
+
+/// For a test of all that follows: a task beside the others panics a second from now, if the environment asks for it. Only
+/// in builds for development.
+pub(super) fn rehearse(clock: &Clock) {
+    if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
+        let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
+        tokio::spawn(async move {
+            clock.sleep_until(at).await;
+            panic::panic_any("a fault on purpose");
+        });
+    }
 }
 
 /// Where the report of a crash is, if there was one.

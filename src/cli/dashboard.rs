@@ -87,6 +87,7 @@ pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) 
     let signal = signals::listen()?;
     let (suspension, carrying_out) = Suspension::ordered()?;
     parts.outside.suspension = Some(suspension);
+    crash::rehearse(&parts.clock);
     let mut poller = start((polling, carrying_out), &parts, place);
     let ended = {
         let fault = async {

@@ -116,7 +116,9 @@ where
             }
         }
         if std::mem::take(&mut dashboard.redraw) {
-            terminal.clear().map_err(fault)?;
+            // Not by `clear`: it asks the terminal where its cursor is, waits for that, and fails if nothing comes.
+            let size = terminal.size().map_err(fault)?;
+            terminal.resize(size.into()).map_err(fault)?;
         }
     }
 }
