@@ -36,12 +36,13 @@ pub(super) async fn beside() {
 
 /// For a test of all that follows: a task beside the others panics a second from now, if the environment asks for it. Only
 /// in builds for development.
+#[expect(clippy::panic, reason = "this is what is rehearsed")]
 pub(super) fn rehearse(clock: &Clock) {
     if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
         let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
         tokio::spawn(async move {
             clock.sleep_until(at).await;
-            panic::panic_any("a fault on purpose");
+            panic!("a fault on purpose");
         });
     }
 }

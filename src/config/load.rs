@@ -390,7 +390,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, keep_bodies, answer, weights, profiles"
+                known here: db, default_profile, color, ascii, clipboard, mouse, keep_bodies, answer, weights, profiles"
                     .into(),
             ),
             (
