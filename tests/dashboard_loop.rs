@@ -38,6 +38,7 @@ use hoptop::{
         keymap,
         keys::Keys,
         model::Setting,
+        outside::{Outside, clipboard::Way},
         run::{Parts, RunError, run},
         theme::Theme,
     },
@@ -180,6 +181,8 @@ struct Stage {
     store: Store,
     clock: Clock,
     service: Arc<Mutex<Service>>,
+    /// What the dashboard reaches outside of its cells.
+    outside: Outside,
 }
 
 impl Stage {
@@ -195,7 +198,12 @@ impl Stage {
         }
         store.import(PROFILE, tracked, start()).wait().unwrap();
         let service = Arc::new(Mutex::new(scenario.service(start())));
-        Self { folder, store, clock: Clock::starting_at(start()), service }
+        Self { folder, store, clock: Clock::starting_at(start()), service, outside: Outside::nowhere() }
+    }
+
+    /// With another world outside.
+    fn with(self, outside: Outside) -> Self {
+        Self { outside, ..self }
     }
 
     /// Plays a script to its end, and returns what the loop ended with. The service must have been asked politely.
@@ -223,7 +231,7 @@ impl Stage {
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
-        let parts = Parts { store, clock, setting, theme, clipboard: |_| Ok(()), export, memory: None };
+        let parts = Parts { store, clock, setting, theme, outside: self.outside, export, memory: None };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();
@@ -303,7 +311,7 @@ async fn statuses_arrive_live_and_the_completed_one_opens() {
         person
             .sees("what changed in its body", |screen| screen.contains("[Raw]") && screen.contains("changed since"))
             .await;
-        ["/", "r", "o", "u", "t", "e", "r", "Enter"].iter().for_each(|key| person.press(key));
+        ["/", "r", "T", "r", "a", "Enter"].iter().for_each(|key| person.press(key));
         person.sees("what the body said before", |screen| screen.contains(changed)).await;
         person.press("Esc");
         person.sees("the list again", |screen| row(screen, "0xbbb").is_some()).await;
@@ -378,6 +386,65 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
         let answers = reader.history(transaction.id).unwrap();
         let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(..)));
         assert_eq!((answers.count(), transaction.learned.polls), (1, 2));
+        person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+/// A world outside with these ways to the clipboard; only `works` does.
+fn clipboard(ways: Vec<Way>) -> Outside {
+    let feed = |command: &[String], _: &str| match command {
+        [program] if program == "works" => Ok(()),
+        _ => Err(io::Error::other("exit status: 1")),
+    };
+    Outside { ways, feed, ..Outside::nowhere() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_is_copied_by_the_first_way_that_works_and_says_by_which() {
+    let own = |program: &str| Way::Own(vec![program.to_owned()]);
+    let table = [
+        (vec![own("fails"), own("works"), Way::Terminal], "Copied by works, as the config says."),
+        (vec![Way::Tmux, Way::Terminal, own("works")], "Sent to the terminal's clipboard (OSC 52); it doesn't say"),
+        (vec![Way::Tool(&["xclip"])], "Not copied (xclip: exit status: 1): select it with the mouse."),
+        (vec![], "Not copied (no way to a clipboard was found here)"),
+    ];
+    for (ways, sentence) in table {
+        let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30)).with(clipboard(ways));
+        let ended = stage.play(never(), async |person: &mut Person| {
+            person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+            person.press("y");
+            person.sees("the menu", |screen| screen.contains("packet for support")).await;
+            person.press("p");
+            let screen = person.sees("what became of it", |screen| screen.contains(sentence)).await;
+            // Where nothing works the text itself stands there.
+            assert_eq!(screen.contains("fromChainId    42161"), sentence.starts_with("Not copied"), "{screen}");
+            person.press("^C");
+        });
+        assert!(matches!(ended.await, Ok(None)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_focus_it_draws_once_a_second() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        let waited = async |person: &mut Person, key: &str, what: &'static str| {
+            let before = person.clock.now().mono;
+            person.press(key);
+            person.sees(what, |screen| screen.contains(what)).await;
+            person.clock.now().mono.since(before)
+        };
+        assert!(waited(person, "?", "SYMBOLS").await < Duration::from_millis(100));
+        person.send(Event::FocusLost);
+        let mut slowest = Duration::ZERO;
+        for (key, what) in [("Esc", "q quit"), ("?", "SYMBOLS"), ("Esc", "q quit")] {
+            slowest = slowest.max(waited(person, key, what).await);
+        }
+        assert!((Duration::from_millis(500)..=Duration::from_secs(1)).contains(&slowest), "{slowest:?}");
+        person.send(Event::FocusGained);
+        assert!(waited(person, "?", "SYMBOLS").await < Duration::from_millis(100));
         person.press("^C");
     });
     assert!(matches!(ended.await, Ok(None)));

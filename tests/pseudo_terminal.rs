@@ -5,8 +5,9 @@
 
 mod session;
 
-use std::process::Command;
+use std::{io::Read, process::Command, sync::mpsc, thread, time::Duration};
 
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tempfile::TempDir;
 
 use session::Session;
@@ -82,6 +83,164 @@ fn child_that_panics() {
     hoptop::cli::install_hooks().unwrap();
     let _screen = hoptop::tui::terminal::Screen::take().unwrap();
     panic!("a fault on purpose");
+}
+
+/// The files in a folder whose names start with `crash-`.
+fn reports(folder: &std::path::Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let reports = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("crash-"));
+    reports.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_panic_beside_the_loop_ends_it_with_the_terminal_given_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["--no-poll", "--state-dir"]).arg(home.path()).env("HOME", home.path());
+    command.env("HOPTOP_REHEARSE_CRASH", "1");
+    let mut session = Session::start(&command, (80, 24));
+    session.wait_for(&["Nothing is tracked yet."]);
+    session.wait_for(&["the report is in"]);
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 1, "{output}");
+    assert!(output.contains("a part of hoptop failed"), "{output}");
+    assert!(matches!(&reports(home.path())[..], [report] if report.contains("a fault on purpose")));
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_the_program_within_two_seconds() {
+    let home = tempfile::tempdir().unwrap();
+    let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["demo", "--transactions", "20"]);
+    command.env("TERM", "xterm-256color");
+    command.env("TMPDIR", home.path());
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut terminal = pair.master.try_clone_reader().unwrap();
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    while !seen.contains("VERDICT") {
+        let count = terminal.read(&mut buffer).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    drop((terminal, pair.master));
+    let (sender, ended) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait().unwrap()));
+    let status = ended.recv_timeout(Duration::from_secs(2)).expect("it goes on without a terminal");
+    assert_eq!(status.exit_code(), 129);
+}
+
+#[test]
+fn a_person_s_suspension_goes_to_the_shell_and_comes_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new("/bin/sh");
+    command.arg("-i").env("HOME", home.path()).env("TMPDIR", home.path()).env("PS1", "ready> ");
+    let mut session = Session::start(&command, (80, 24));
+    session.wait_for(&["ready> "]);
+    session.press(&format!("{} demo --transactions 20\r", env!("CARGO_BIN_EXE_hoptop")));
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    for _ in 0..2 {
+        session.press("\u{1a}");
+        session.wait_until("the shell", |screen| screen.trim_end().ends_with("ready>"));
+        assert!(!session.is_on_alternate_screen());
+        // The shell reads lines: the terminal is no longer raw.
+        session.press("echo as before\r");
+        session.wait_for(&["\nas before"]);
+        session.resize((100, 30));
+        session.press("fg\r");
+        session.wait_for(&["hoptop DEMO", "VERDICT", " rps "]);
+        assert!(session.is_on_alternate_screen());
+    }
+    session.press("q");
+    session.wait_until("the shell", |screen| screen.trim_end().ends_with("ready>"));
+    session.press("exit\r");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_suspension_from_outside_gives_the_terminal_back_too() {
+    for arguments in [&["demo", "--transactions", "20"][..], &["--no-poll"]] {
+        let (mut session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), arguments);
+        session.wait_for(&["? help"]);
+        session.signal("TSTP");
+        session.wait_until("the screen that was before", |screen| !screen.contains("? help"));
+        session.wait_for_stop();
+        session.signal("CONT");
+        session.wait_for(&["? help"]);
+        session.press("\u{3}");
+        assert_eq!(session.end().0.exit_code(), 0);
+    }
+}
+
+#[test]
+fn without_a_shell_nothing_is_suspended() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.press("\u{1a}");
+    session.wait_for(&["Not suspended: there is no shell to come back to."]);
+    session.signal("TERM");
+    assert_eq!(session.end().0.exit_code(), 143);
+}
+
+#[test]
+fn a_storm_of_sizes_ends_in_a_whole_screen() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    for step in 0..300_u16 {
+        session.resize(
+            [(0, 0), (1, 1), (40, 9), (step, 300 - step), (u16::MAX >> 6, 2), (200, 60)][usize::from(step % 6)],
+        );
+    }
+    session.resize((80, 24));
+    session.press("\u{c}");
+    session.wait_for(&["hoptop DEMO", "VERDICT", "? help", "q quit"]);
+    session.press("q");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_paste_without_brackets_is_text_and_no_command() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "5 All 20"]);
+    // Read as keys the end would untrack, then quit.
+    session.press("0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\rxq\rq");
+    session.wait_for(&["Add or find", "ready", "Enter tracks it", "Esc cancel"]);
+    session.press("\u{1b}");
+    session.wait_for(&["5 All 20", "q quit"]);
+    session.press("\u{3}");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn a_paste_of_megabytes_is_bounded() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "5 All 20"]);
+    session.press(&format!("\u{1b}[200~{}\u{1b}[201~", "some words and no hash\r".repeat(10 << 20 >> 5)));
+    session.wait_for(&["Add or find", "nothing", "the end was left out", "Esc cancel"]);
+    session.press("\u{1b}");
+    // Not before it is seen: a key right behind an Esc is another key.
+    session.wait_for(&["q quit"]);
+    session.press("q");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn the_title_counts_alerts_and_is_given_back() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.press("?");
+    session.wait_for(&["SYMBOLS"]);
+    session.press("\u{3}");
+    let (_, output) = session.end();
+    for part in ["\u{1b}[22;2t", "\u{1b}]0;hoptop", "\u{1b}[?2026h", "\u{1b}[?2026l", "\u{1b}[?1004h", "\u{1b}[?1000h"]
+    {
+        assert!(output.contains(part), "{part:?}");
+    }
+    let end = &output[output.rfind("\u{1b}[?2026l").unwrap()..];
+    for part in ["\u{1b}]0;\u{7}\u{1b}[23;2t", "\u{1b}[?1004l", "\u{1b}[?1000l"] {
+        assert!(end.contains(part), "{part:?} in {end:?}");
+    }
 }
 
 #[test]

@@ -8,12 +8,15 @@ use std::{
     panic,
     path::{Path, PathBuf},
     sync::OnceLock,
+    time::Duration,
 };
 
 use color_eyre::{
     config::{HookBuilder, Theme},
     eyre::Result,
 };
+
+use tokio::sync::Notify;
 
 use crate::{clock::Clock, private, tui::terminal};
 
@@ -22,6 +25,27 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// The first report of this process: those that follow are its consequences.
 static REPORT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Wakes whoever has to end because a task or a thread beside it panicked.
+static BESIDE: Notify = Notify::const_new();
+
+/// Resolves when a task or a thread panicked, whoever waits for it.
+pub(super) async fn beside() {
+    BESIDE.notified().await;
+}
+
+/// For a test of all that follows: a task beside the others panics a second from now, if the environment asks for it. Only
+/// in builds for development.
+#[expect(clippy::panic, reason = "this is what is rehearsed")]
+pub(super) fn rehearse(clock: &Clock) {
+    if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
+        let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
+        tokio::spawn(async move {
+            clock.sleep_until(at).await;
+            panic!("a fault on purpose");
+        });
+    }
+}
 
 /// Where the report of a crash is, if there was one.
 pub(super) fn report() -> Option<&'static Path> {
@@ -56,6 +80,7 @@ pub fn install_hooks() -> Result<()> {
             writeln!(io::stderr(), "{told}").ok();
         }
         tracing::error!("{told}");
+        BESIDE.notify_one();
     }));
     Ok(())
 }

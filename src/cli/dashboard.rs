@@ -1,20 +1,25 @@
 //! `hoptop`: the dashboard, polling unless it is told not to.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::{Result, WrapErr, eyre};
 use crossterm::event::EventStream;
 
 use super::{
     args::Cli,
-    complain,
+    complain, crash,
     exit::Exit,
     export::to_new_file,
+    hang_up,
     housekeeping::Housekeeping,
     list::{self, ListArgs},
     log,
-    session::{Place, Running},
-    signals, with_context,
+    session::{Place, Polling, Running},
+    signals::{self, Suspension},
+    with_context,
 };
 use crate::{
     clock::{self, Clock},
@@ -23,8 +28,9 @@ use crate::{
     tui::{
         keys::Keys,
         model::Setting,
-        run::{Parts, run},
-        terminal::{self, Screen},
+        outside::Outside,
+        run::{Parts, RunError, run},
+        terminal::Screen,
         theme::Theme,
     },
 };
@@ -68,11 +74,10 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.keep_backups(clock.clone())?;
         let place = Place::of(settings, Scope::Everything);
-        let start = |polling| Running::start(polling, store.clone(), clock.clone(), place);
-        let poller = polling.map(start).transpose()?;
+        let outside = Outside::process(settings.clipboard.clone(), settings.mouse);
         let memory = Some(settings.state_dir.join("view.json"));
-        let parts = Parts { store, clock, setting, theme, clipboard: terminal::copy, export: to_new_file, memory };
-        show(parts, poller).await
+        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory };
+        show(parts, polling, place).await
     })
 }
 
@@ -82,9 +87,13 @@ enum Ended {
     Fault(color_eyre::Report),
 }
 
-/// Runs the dashboard on the terminal; then stops the poller, which keeps what is under way.
-pub async fn show(parts: Parts, mut poller: Option<Running>) -> Result<Exit> {
+/// Runs the dashboard on the terminal, and a poller beside it; then stops that, which keeps what is under way.
+pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) -> Result<Exit> {
     let signal = signals::listen()?;
+    let (suspension, carrying_out) = Suspension::ordered()?;
+    parts.outside.suspension = Some(suspension);
+    crash::rehearse(&parts.clock);
+    let mut poller = start((polling, carrying_out), &parts, place);
     let ended = {
         let fault = async {
             match &mut poller {
@@ -95,22 +104,48 @@ pub async fn show(parts: Parts, mut poller: Option<Running>) -> Result<Exit> {
         let stop = async {
             tokio::select! {
                 exit = signal => Ended::Signal(exit),
+                () = hang_up::listen() => Ended::Signal(Exit::HungUp),
                 fault = fault => Ended::Fault(fault),
+                () = crash::beside() => Ended::Fault(eyre!("a part of hoptop failed")),
             }
         };
         let mut screen = Screen::take()?;
         run(&mut screen.terminal, EventStream::new(), parts, stop).await
     };
-    match ended? {
-        Some(Ended::Fault(fault)) => Err(fault),
-        Some(Ended::Signal(exit)) => stop(poller).await.map(|()| exit),
-        None => stop(poller).await.map(|()| Exit::Fine),
+    match ended {
+        Err(RunError::Terminal(_)) if hang_up::is_gone(false) => stop(poller, Exit::HungUp).await,
+        Err(error) => Err(error.into()),
+        Ok(Some(Ended::Fault(fault))) => Err(fault),
+        Ok(Some(Ended::Signal(exit))) => stop(poller, exit).await,
+        Ok(None) => stop(poller, Exit::Fine).await,
     }
 }
 
-async fn stop(poller: Option<Running>) -> Result<()> {
-    match poller {
-        Some(poller) => poller.stop().await,
-        None => Ok(()),
+/// Starts the poller, if there is to be one. Whoever polls also carries out what suspends the program.
+fn start((polling, mut suspension): (Option<Polling>, Suspension), parts: &Parts, place: Place<'_>) -> Option<Running> {
+    if let Some(polling) = polling {
+        return Some(Running::start_under((polling, suspension), parts.store.clone(), parts.clock.clone(), place));
     }
+    tokio::spawn(async move {
+        loop {
+            suspension.wanted().await;
+            suspension.carry_out().await;
+        }
+    });
+    None
+}
+
+/// Stops the poller. Who hangs up isn't there to wait for what is under way.
+async fn stop(poller: Option<Running>, exit: Exit) -> Result<Exit> {
+    /// With what follows it is over within two seconds.
+    const HURRY: Duration = Duration::from_secs(1);
+    match (poller, exit) {
+        (None, _) => {}
+        (Some(poller), Exit::HungUp) => match tokio::time::timeout(HURRY, poller.stop()).await {
+            Ok(stopped) => stopped?,
+            Err(_) => tracing::warn!("it hung up before the last answers came"),
+        },
+        (Some(poller), _) => poller.stop().await?,
+    }
+    Ok(exit)
 }

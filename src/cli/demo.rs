@@ -16,7 +16,7 @@ use super::{
     dashboard, demo_id,
     exit::Exit,
     export::to_new_file,
-    session::{Place, Polling, Running},
+    session::{Place, Polling},
 };
 use crate::{
     clock::{self, Clock},
@@ -29,7 +29,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{keys::Keys, model::Setting, run::Parts, terminal, theme::Theme},
+    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts, theme::Theme},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -87,12 +87,11 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let theme = Theme::new(color, flags.ascii);
-        let parts =
-            Parts { store, clock, setting, theme, clipboard: terminal::copy, export: to_new_file, memory: None };
+        let outside = Outside::process(None, true);
+        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None };
         tokio::select! {
-            exit = dashboard::show(parts, Some(poller)) => exit,
+            exit = dashboard::show(parts, Some(polling), place) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

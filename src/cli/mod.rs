@@ -17,6 +17,7 @@ mod errand;
 pub mod exit;
 pub mod export;
 mod follow;
+mod hang_up;
 mod housekeeping;
 pub mod import;
 pub mod json;

@@ -50,6 +50,16 @@ impl Running {
     /// # Errors
     /// If signals can't be listened to.
     pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
+        Ok(Self::start_under((polling, Suspension::listen()?), store, clock, place))
+    }
+
+    /// The same, suspended as it is told.
+    pub fn start_under(
+        (polling, suspension): (Polling, Suspension),
+        store: Store,
+        clock: Clock,
+        place: Place<'_>,
+    ) -> Self {
         let Polling { client, rps, fingerprint, shown_id } = polling;
         let wire = Arc::new(HttpWire { client, clock: clock.clone() });
         let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
@@ -69,7 +79,7 @@ impl Running {
             seed: u64::from(std::process::id()),
         };
         let (stop, stopped) = oneshot::channel();
-        Ok(Self { stop, task: tokio::spawn(polling_until((setup, kept), stopped, Suspension::listen()?)) })
+        Self { stop, task: tokio::spawn(polling_until((setup, kept), stopped, suspension)) }
     }
 
     /// Resolves when the poller ended by itself, which it does only for a fault.
@@ -113,7 +123,10 @@ async fn polling_until(
         // Suspended in the middle of a write it would keep everybody else from writing.
         let flushed = store.flush();
         spawn_blocking(move || flushed.wait()).await??;
-        suspension.carry_out().await;
+        tokio::select! {
+            () = suspension.carry_out() => {}
+            _ = &mut stopped => return Ok(()),
+        }
     }
 }
 

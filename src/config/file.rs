@@ -25,6 +25,10 @@ pub struct File {
     pub color: Option<ColorChoice>,
     /// ASCII only.
     pub ascii: Option<bool>,
+    /// The command that takes a text for the clipboard on its standard input.
+    pub clipboard: Option<Argv>,
+    /// Whether the dashboard listens to the mouse.
+    pub mouse: Option<bool>,
     /// How long bodies of settled transactions are kept; for good if nothing is said.
     pub keep_bodies: Option<Keep>,
     /// Templates for the reply to a ticket.
@@ -94,6 +98,13 @@ pub struct Argv {
     pub arguments: Vec<String>,
 }
 
+impl Argv {
+    /// Program and arguments.
+    pub fn words(&self) -> Vec<String> {
+        std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
+    }
+}
+
 impl<'de> Deserialize<'de> for Argv {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ArgvVisitor)
@@ -138,7 +149,7 @@ impl<'de> Visitor<'de> for ArgvVisitor {
     type Value = Argv;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(r#"a command, as text or as an array: ["pass", "show", "hoptop"]"#)
+        out.write_str(r#"a command, as text or as an array: ["program", "argument"]"#)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Argv, E> {
@@ -234,6 +245,8 @@ mod tests {
             default_profile = "prod"
             color = "never"
             ascii = true
+            mouse = false
+            clipboard = ["wl-copy", "--trim-newline"]
             [weights]
             vip = 4
             "batch 9" = 0.5
@@ -249,6 +262,10 @@ mod tests {
         "#;
         let file = parse(text).ok().unwrap();
         assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
+        assert_eq!(
+            (file.mouse, file.clipboard.unwrap().words().join(" ")),
+            (Some(false), "wl-copy --trim-newline".into())
+        );
         assert_eq!((file.weights["vip"], file.weights["batch 9"]), (Weight(4.0), Weight(0.5)));
         assert_eq!((file.keys["poll_now"].0.as_slice(), file.keys["untrack"].0.len()), (&["^R".to_owned()][..], 0));
         let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
@@ -276,6 +293,8 @@ mod tests {
             ),
             ("[profiles.p]\nintegrator_id_command = 'a \"b\"'", 2, "must be an array"),
             ("[profiles.p]\nintegrator_id_command = []", 2, "the command is empty"),
+            ("clipboard = 5", 1, "clipboard: a whole number came, expected a command"),
+            ("mouse = 'canary'", 1, "mouse: text came, expected a boolean"),
             ("keep_bodies = '5m'", 1, "keep_bodies: write how long, an hour or more"),
             ("[weights]\nvip = 0", 2, "vip: choose a weight between 0.01 and 100"),
             ("[weights]\nvip = 'canary'", 2, "vip: text came"),

@@ -12,7 +12,7 @@ use super::{
     ColorChoice, Flags,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, File, Keep, KeyNames, Profile, Weight},
+    file::{self, Argv, File, Keep, KeyNames, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
@@ -47,6 +47,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
     let keys = inputs.keys();
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
+    let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
+    let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -57,6 +59,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
         entry("plain", Some(&plain), ToString::to_string),
+        entry("clipboard", clipboard.as_ref(), |words| clean(&words.join(" "))),
+        entry("mouse", Some(&mouse), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("weights", weights.as_ref(), told),
         entry("keys", keys.as_ref(), |keys| {
@@ -73,6 +77,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         color: color.0,
         ascii: ascii.0,
         plain: plain.0,
+        clipboard: clipboard.map(|(words, _)| words),
+        mouse: mouse.0,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
@@ -395,7 +401,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                known here: db, default_profile, color, ascii, keep_bodies, answer, weights, keys, profiles"
+                 known here: db, default_profile, color, ascii, clipboard, mouse, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (

@@ -66,6 +66,10 @@ pub struct Settings {
     pub ascii: bool,
     /// For screen readers: no drawing, plain lines.
     pub plain: bool,
+    /// The command that takes a text for the clipboard on its standard input, if the person prefers one.
+    pub clipboard: Option<Vec<String>>,
+    /// Whether the dashboard listens to the mouse.
+    pub mouse: bool,
     /// How long bodies of settled transactions are kept; `None` for good.
     pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.

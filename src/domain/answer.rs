@@ -40,6 +40,14 @@ impl Format {
     }
 }
 
+/// What the provider's support needs to find a transfer, by the service's own names.
+const PACKET: &str = "\
+    transactionId  {hash}\nfromChainId    {from_chain}\ntoChainId      {to_chain}\nquoteId        {quote_id}\n\
+    requestId      {request_id}\n\nRoute          {route}\nStatus         {status}\nService says   {message}\n\
+    Error          {error}\nLast try       {last_try}\nSubmitted      {submitted}\nDestination tx {destination_hash}\n\
+    Source         {source_link}\nDestination    {destination_link}\nBridge         {bridge_link}\n\
+    As of          {as_of}\n";
+
 /// How a value is written in Markdown.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -314,6 +322,13 @@ pub fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format
     }
 }
 
+/// The packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the links.
+pub fn packet(tx: &Transaction, (now, zone): (DateTime<Utc>, FixedOffset)) -> String {
+    let facts = Facts { tx, now, zone };
+    // A test holds that it can be read.
+    Template::parse(PACKET).map(|packet| packet.fill(&facts, Format::Text)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::{Offset, TimeDelta};
@@ -405,6 +420,30 @@ Refund to     0xabc
 Source        https://arb.example/tx/0x1
 As of         1970-01-01 00:01:00 UTC";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_packet_names_what_support_asks_for() {
+        let mut full = StatusRecord::bare(RouterStatus::Ongoing);
+        full.from.url = Some("https://arb.example/tx/0x1".into());
+        full.bridge_url = Some("https://bridge.example/0x1".into());
+        let mut tx = fixtures::transaction(1);
+        tx.told.request_id = Some("9c1e-77".into());
+        let now = tx.first_seen_at + minutes(40);
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(full))), now);
+        let expected = "transactionId  0x0000000000000000000000000000000000000000000000000000000000000001
+fromChainId    42161
+toChainId      8453
+quoteId        quote-1
+requestId      9c1e-77
+
+Route          Arbitrum to Base
+Status         ongoing, first seen 1970-01-01 00:40:00 UTC
+Submitted      not known; first seen by us 1970-01-01 00:00:00 UTC
+Source         https://arb.example/tx/0x1
+Bridge         https://bridge.example/0x1
+As of          1970-01-01 00:40:00 UTC";
+        assert_eq!(packet(&tx, (now, Utc.fix())), expected);
     }
 
     #[test]

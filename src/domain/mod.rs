@@ -18,6 +18,7 @@ pub mod fixtures;
 pub mod forecast;
 pub mod glance;
 pub mod ids;
+pub mod link;
 pub mod need;
 pub mod observation;
 pub mod outline;

@@ -125,6 +125,9 @@ commands! {
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
     Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
     Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
+    Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu: hashes, IDs, links; y p for the packet that support asks for";
+    Browser    Act  [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
+    Links      Act  [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
     Mark       Act  [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; ACT works on the marked ones";
     MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
     MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
@@ -164,6 +167,7 @@ commands! {
     NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
     PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
     Redraw     View [List Detail Alerts Page] "redraw"      ""         ["^L"]            "draw the screen anew";
+    Suspend    View [List Detail Alerts Page] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
     Quit       View [List Detail Alerts Page] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }

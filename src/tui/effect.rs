@@ -68,6 +68,10 @@ pub enum Effect {
     DoAgain,
     /// Put this text where the person can paste it from.
     Copy(String),
+    /// Open this link, which was checked.
+    Open(String),
+    /// Suspend the program.
+    Suspend,
     /// Tell whoever polls what this person has open now: nothing any more if there is none.
     LookAt(Option<RowId>),
     /// Read a transaction's history, and how it is now.

@@ -3,6 +3,7 @@
 //! `update` turns a message into a changed model and effects, `view` draws the model and changes nothing, `run` is the
 //! loop that performs effects. The store is all it talks to; it must never wait for the network.
 
+mod burst;
 pub mod command;
 mod commands;
 pub mod effect;
@@ -13,6 +14,7 @@ pub mod keymap;
 pub mod keys;
 mod look;
 pub mod model;
+pub mod outside;
 mod remember;
 pub mod run;
 pub mod terminal;

@@ -4,6 +4,8 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
+mod outward;
+
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
 use chrono::{DateTime, Utc};
@@ -15,12 +17,15 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
+use self::outward::Outward;
 use super::{
+    burst::Bursts,
     commands,
     effect::{Effect, Work},
     export::{Export, ExportOrder, Leaving},
     look,
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
+    outside::{Outside, suspension::Suspension},
     remember::Remembered,
     theme::Theme,
     update::{Heard, Msg, update},
@@ -33,6 +38,10 @@ use crate::{
 
 /// Between two frames: 30 a second.
 const FRAME: Duration = Duration::from_millis(33);
+/// Between two frames that nobody looks at.
+const UNSEEN_FRAME: Duration = Duration::from_secs(1);
+/// The most events that are taken at once.
+const AT_ONCE: usize = 4096;
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -55,16 +64,13 @@ pub struct Parts {
     pub setting: Setting,
     /// How things look.
     pub theme: Theme,
-    /// Puts a text where the person can paste it from.
-    pub clipboard: Clipboard,
+    /// What it reaches outside of its cells.
+    pub outside: Outside,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
     /// Writes transactions to a new file.
     pub export: Export,
 }
-
-/// Puts a text where the person can paste it from.
-pub type Clipboard = fn(&str) -> io::Result<()>;
 
 /// Why the loop ended with an error.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +96,7 @@ pub async fn run<B, S>(
 where
     B: Backend,
 {
-    let (mut input, mut stop) = (pin!(input), pin!(stop));
+    let (mut input, mut stop) = (pin!(input.ready_chunks(AT_ONCE)), pin!(stop));
     let mut dashboard = Dashboard::start(terminal, parts)?;
     loop {
         let now = dashboard.clock.now();
@@ -101,15 +107,25 @@ where
             biased;
             stopped = &mut stop => return Ok(Some(stopped)),
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
-            event = input.next() => dashboard.on_event(event)?,
+            events = input.next() => dashboard.on_events(events)?,
             _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.read_news(),
+            () = Suspension::wanted(&mut dashboard.outward.outside.suspension) => dashboard.outward.suspend = Some(false),
             () = clock.sleep_until(wake) => dashboard.on_time(),
         }
         if dashboard.quit {
             return Ok(None);
         }
+        if let Some(everybody) = dashboard.outward.suspend.take() {
+            tokio::select! {
+                biased;
+                stopped = &mut stop => return Ok(Some(stopped)),
+                resumed = dashboard.suspend(terminal, everybody) => resumed?,
+            }
+        }
         if std::mem::take(&mut dashboard.redraw) {
-            terminal.clear().map_err(fault)?;
+            // Not by `clear`: it asks the terminal where its cursor is, waits for that, and fails if nothing comes.
+            let size = terminal.size().map_err(fault)?;
+            terminal.resize(size.into()).map_err(fault)?;
         }
     }
 }
@@ -135,7 +151,8 @@ fn fault(error: impl std::fmt::Display) -> RunError {
 struct Dashboard {
     model: Model,
     theme: Theme,
-    clipboard: Clipboard,
+    outward: Outward,
+    bursts: Bursts,
     export: Export,
     leaving: Leaving,
     clock: Clock,
@@ -179,12 +196,13 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, clipboard, export, memory } = parts;
+        let Parts { store, clock, setting, theme, outside, export, memory } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme,
-            clipboard,
+            outward: Outward::new(outside),
+            bursts: Bursts::default(),
             export,
             leaving: Leaving::default(),
             follower: Follower::new(&store)?,
@@ -219,16 +237,22 @@ impl Dashboard {
     }
 
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
-        let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= FRAME);
+        let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= self.frame());
         if self.dirty && due {
-            terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map_err(fault)?;
+            self.tell_terminal()?;
+            self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map(drop))?;
             (self.dirty, self.last_frame) = (false, Some(now.mono));
         }
         Ok(())
     }
 
+    /// Between two frames.
+    fn frame(&self) -> Duration {
+        if self.outward.focused { FRAME } else { UNSEEN_FRAME }
+    }
+
     fn wake(&self, now: Now) -> Mono {
-        let frame = self.last_frame.map_or(now.mono, |last| last + FRAME);
+        let frame = self.last_frame.map_or(now.mono, |last| last + self.frame());
         let frame = if self.dirty { frame } else { self.next_tick };
         let due = self.counting.wanted && self.counting.began.is_none();
         let wake = self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick });
@@ -262,16 +286,24 @@ impl Dashboard {
         remembered.note(memory).then(|| remembered.clone())
     }
 
-    fn on_event(&mut self, event: Option<io::Result<Event>>) -> Result<(), RunError> {
-        match event {
-            Some(Ok(Event::Key(key))) => self.take(Msg::Key(key)),
-            Some(Ok(Event::Paste(text))) => self.take(Msg::Paste(text)),
-            Some(Ok(Event::Resize(columns, rows))) => self.take(Msg::Resize(columns, rows)),
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(fault(error)),
-            None => return Err(fault("its input has ended")),
+    fn on_events(&mut self, events: Option<Vec<io::Result<Event>>>) -> Result<(), RunError> {
+        let events = events.ok_or_else(|| fault("its input has ended"))?;
+        let events = events.into_iter().collect::<io::Result<_>>().map_err(fault)?;
+        for event in self.bursts.sort(events, self.clock.now().mono) {
+            self.on_event(event);
         }
         Ok(())
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Key(key) => self.take(Msg::Key(key)),
+            Event::Paste(text) => self.take(Msg::Paste(text)),
+            Event::Mouse(mouse) => self.take(Msg::Mouse(mouse)),
+            Event::Resize(columns, rows) => self.take(Msg::Resize(columns, rows)),
+            Event::FocusGained => (self.outward.focused, self.dirty) = (true, true),
+            Event::FocusLost => self.outward.focused = false,
+        }
     }
 
     fn take(&mut self, message: Msg) {
@@ -287,6 +319,10 @@ impl Dashboard {
             Msg::Counted(_) => self.counted(),
             _ => {}
         }
+        let message = match message {
+            Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
+            message => message,
+        };
         self.dirty = true;
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
@@ -305,11 +341,9 @@ impl Dashboard {
         let profile = self.model.setting.profile.clone();
         match effect {
             Effect::Quit => self.quit = true,
-            Effect::Copy(text) => {
-                if let Err(error) = (self.clipboard)(&text) {
-                    self.take(Msg::Fault(format!("It was not copied: {error}")));
-                }
-            }
+            Effect::Copy(text) => self.copy(text),
+            Effect::Open(link) => self.open(link),
+            Effect::Suspend => self.want_suspension(),
             Effect::Redraw => (self.redraw, self.dirty) = (true, true),
             Effect::Import(batch) => self.spawn(move || {
                 Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))

@@ -1,9 +1,10 @@
-//! The terminal itself: raw mode and the alternate screen, taken and given back whole.
+//! The terminal itself: raw mode, the alternate screen, title, mouse and focus, taken and given back whole.
 //!
-//! It is given back on drop, and by the panic hook, whichever comes first; giving it back twice does no harm.
+//! It is given back on drop, by the panic hook, and while the program is suspended, whichever comes first; giving it back
+//! twice does no harm.
 
 use std::{
-    io::{self, Stdout},
+    io::{self, Stdout, Write},
     mem::ManuallyDrop,
     sync::{Mutex, MutexGuard, PoisonError},
     thread::{self, ThreadId},
@@ -12,12 +13,26 @@ use std::{
 use crossterm::{
     clipboard::CopyToClipboard,
     cursor::{Hide, Show},
-    event::{DisableBracketedPaste, EnableBracketedPaste},
-    execute,
-    style::force_color_output,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    event::{DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange},
+    execute, queue,
+    style::{Print, force_color_output},
+    terminal::{
+        BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
+        disable_raw_mode, enable_raw_mode,
+    },
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
+
+use super::outside::Request;
+
+/// Keeps the title that was there before, and brings it back (xterm's title stack; others ignore it).
+const KEEP_TITLE: &str = "\x1b[22;2t";
+const OLD_TITLE: &str = "\x1b[23;2t";
+/// Clicks and the wheel. crossterm's own command asks for every move of the mouse as well, which is nothing but work.
+#[cfg(unix)]
+const CLICKS: Print<&str> = Print("\x1b[?1000h\x1b[?1006h");
+#[cfg(not(unix))]
+const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMouseCapture;
 
 /// The thread that took the terminal, while it is taken.
 static OWNER: Mutex<Option<ThreadId>> = Mutex::new(None);
@@ -39,14 +54,9 @@ impl Screen {
     pub fn take() -> io::Result<Self> {
         // crossterm leaves out bold and reverse too when it honours NO_COLOR; the theme does that better.
         force_color_output(true);
-        enable_raw_mode()?;
-        *owner() = Some(thread::current().id());
-        Self::set_up().inspect_err(|_| give_back())
-    }
-
-    fn set_up() -> io::Result<Self> {
-        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, Hide)?;
-        Ok(Self { terminal: ManuallyDrop::new(Terminal::new(CrosstermBackend::new(io::stdout()))?) })
+        take()?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }
 
@@ -56,16 +66,40 @@ impl Drop for Screen {
     }
 }
 
-/// Asks the terminal to put a text into its clipboard. Whether it does it doesn't say.
-pub fn copy(text: &str) -> io::Result<()> {
-    execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+/// Does what the dashboard asks of its terminal.
+pub fn carry_out(request: Request<'_>) -> io::Result<()> {
+    let mut out = io::stdout();
+    match request {
+        Request::BeginFrame => queue!(out, BeginSynchronizedUpdate),
+        Request::EndFrame => execute!(out, EndSynchronizedUpdate),
+        Request::Title(title) => execute!(out, SetTitle(title)),
+        Request::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
+        Request::Mouse(true) => execute!(out, CLICKS),
+        Request::Mouse(false) => execute!(out, DisableMouseCapture),
+        Request::GiveBack => {
+            give_back();
+            Ok(())
+        }
+        Request::Take => take(),
+    }
+}
+
+fn take() -> io::Result<()> {
+    enable_raw_mode()?;
+    *owner() = Some(thread::current().id());
+    let set_up =
+        execute!(io::stdout(), Print(KEEP_TITLE), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, Hide);
+    set_up.inspect_err(|_| give_back())
 }
 
 /// Gives the terminal back, if this process has it.
 pub fn give_back() {
     if owner().take().is_some() {
-        let screen = execute!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
-        if let Err(error) = screen.and(disable_raw_mode()) {
+        let modes = queue!(io::stdout(), EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange);
+        let title = queue!(io::stdout(), SetTitle(""), Print(OLD_TITLE));
+        let screen = queue!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+        let given = modes.and(title).and(screen).and(io::stdout().flush());
+        if let Err(error) = given.and(disable_raw_mode()) {
             tracing::error!("the terminal could not be given back: {error}");
         }
     }

@@ -9,13 +9,16 @@ use std::{
     io::{Read, Write},
     num::NonZero,
     process::Command,
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Receiver, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
 
 use hoptop::clock::{Clock, Mono};
-use portable_pty::{Child, CommandBuilder, ExitStatus, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
 /// How long it waits for what it expects, before it says what is on the screen instead.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,6 +28,7 @@ pub struct Session {
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
     keys: Box<dyn Write + Send>,
+    terminal: Arc<Mutex<Box<dyn MasterPty + Send>>>,
     screen: vt100::Parser,
     raw: Vec<u8>,
     clock: Clock,
@@ -39,9 +43,11 @@ impl Session {
         let mut reader = pair.master.try_clone_reader().unwrap();
         let keys = pair.master.take_writer().unwrap();
         let (sender, output) = mpsc::channel();
+        // Held open until the program's side is closed.
+        let terminal = Arc::new(Mutex::new(pair.master));
+        let held = Arc::clone(&terminal);
         thread::spawn(move || {
-            // Holds the terminal open until the program's side is closed.
-            let _terminal = pair.master;
+            let _held = held;
             let mut buffer = [0; 65_536];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 if sender.send(buffer.iter().take(count).copied().collect()).is_err() {
@@ -50,7 +56,7 @@ impl Session {
             }
         });
         let screen = vt100::Parser::new(NonZero::new(rows).unwrap(), NonZero::new(columns).unwrap(), 0);
-        Self { child, output, keys, screen, raw: Vec::new(), clock: Clock::system() }
+        Self { child, output, keys, terminal, screen, raw: Vec::new(), clock: Clock::system() }
     }
 
     /// What is on the screen.
@@ -106,6 +112,19 @@ impl Session {
         self.keys.flush().unwrap();
     }
 
+    /// Gives the terminal another size: so many columns and rows.
+    pub fn resize(&mut self, (columns, rows): (u16, u16)) {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        self.terminal.lock().unwrap().resize(size).unwrap();
+        let at_least_one = |size: u16| NonZero::new(size.max(1)).unwrap();
+        self.screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
+    }
+
+    /// Whether the program is on the alternate screen.
+    pub fn is_on_alternate_screen(&self) -> bool {
+        self.screen.screen().alternate_screen()
+    }
+
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.process_id().unwrap()
@@ -114,6 +133,16 @@ impl Session {
     /// Sends it a signal, such as `TERM`.
     pub fn signal(&self, name: &str) {
         assert!(Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status().unwrap().success());
+    }
+
+    /// Waits until its process is stopped, as by ^Z.
+    pub fn wait_for_stop(&self) {
+        let until = self.clock.now().mono + PATIENCE;
+        let state =
+            || Command::new("ps").args(["-o", "stat=", "-p", &self.child.process_id().unwrap().to_string()]).output();
+        while !String::from_utf8_lossy(&state().unwrap().stdout).starts_with('T') {
+            assert!(self.clock.now().mono < until, "it goes on");
+        }
     }
 
     /// Waits for the end, and checks that the terminal is as it was: main screen, cursor, no bracketed paste.
@@ -127,6 +156,7 @@ impl Session {
         assert!(!screen.alternate_screen(), "still on the alternate screen");
         assert!(!screen.hide_cursor(), "the cursor is hidden");
         assert!(!screen.bracketed_paste(), "pastes are still bracketed");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
         (status, self.output())
     }
 }

@@ -18,6 +18,8 @@ pub struct AddForm {
     pub input: Input,
     /// What was found, line by line.
     pub found: Vec<Found>,
+    /// Whether more was pasted than is taken.
+    pub overflows: bool,
     /// Of hashes that were asked about the row, if they are tracked.
     tracked: HashMap<String, Option<RowId>>,
     /// Whether the answer about some is still to come.

@@ -12,6 +12,7 @@ pub mod list;
 pub mod marks;
 pub mod memory;
 pub mod menu;
+pub mod offer;
 pub mod palette;
 pub mod prompt;
 pub mod raw;
@@ -30,6 +31,7 @@ use self::{
     marks::Marks,
     memory::Memory,
     menu::Menu,
+    offer::Offer,
     palette::Palette,
     prompt::Prompt,
 };
@@ -100,6 +102,8 @@ pub enum Overlay {
     Prompt(Prompt),
     /// A few entries to choose from.
     Menu(Menu),
+    /// Texts to copy, or links to open.
+    Offer(Offer),
 }
 
 /// How a notice is meant.
@@ -208,6 +212,8 @@ pub struct Model {
     pub trouble: Option<String>,
     /// A sentence for the person.
     pub notice: Option<Notice>,
+    /// What became of the text that was copied last, in words; `None` until that is known.
+    pub copied: Option<String>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// Whether the first reading is done.
@@ -240,6 +246,7 @@ impl Model {
             poller: None,
             trouble: None,
             notice: None,
+            copied: None,
             size,
             loaded: false,
             unread: false,

@@ -38,6 +38,11 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let room = PASTE_LIMIT.saturating_sub(form.text().len());
+    form.overflows |= text.len() > room;
+    if room == 0 {
+        // Megabytes that come without brackets come in many parts.
+        return Vec::new();
+    }
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
     read(model)
 }

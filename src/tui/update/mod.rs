@@ -9,15 +9,18 @@ mod detail;
 mod filter;
 mod marks;
 mod menu;
+mod offer;
 mod palette;
+mod pointer;
 mod poll;
 mod prompt;
 
 use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
+pub use self::offer::Copied;
 use super::{
     command::Id,
     effect::{Effect, Markable},
@@ -52,6 +55,8 @@ pub enum Msg {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
+    /// The mouse was clicked or its wheel turned.
+    Mouse(MouseEvent),
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
     /// The store changed.
@@ -78,6 +83,17 @@ pub enum Msg {
     Known(HashMap<String, RowId>),
     /// An import ended.
     Imported(Result<ImportReport, String>),
+    /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
+    CopyByTerminal(String),
+    /// What became of a text that was to be copied.
+    Copied(Copied),
+    /// A link couldn't be opened, and why: it is copied instead.
+    NotOpened {
+        /// The link.
+        link: String,
+        /// Why not.
+        reason: String,
+    },
     /// What a person asked for was done, in words.
     Done(String),
     /// Something failed that a person should know of.
@@ -121,6 +137,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
         Msg::Key(key) => on_key(model, key, now),
         Msg::Paste(text) => on_paste(model, &text),
+        Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
         Msg::Resize(columns, rows) => {
             model.size = (columns, rows);
             model.list.height = view::list_height(model);
@@ -157,6 +174,9 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.trouble = trouble;
             Vec::new()
         }
+        Msg::CopyByTerminal(_) => Vec::new(),
+        Msg::Copied(copied) => offer::on_copied(model, copied, now),
+        Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::Done(text) => {
             prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
@@ -286,7 +306,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             prompt::on_paste(model, text);
             Vec::new()
         }
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) => {
+        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -298,13 +318,16 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     let name = keymap::name(key);
-    if name.as_deref() == Some("^C") {
-        return vec![Effect::Quit];
+    match name.as_deref() {
+        Some("^C") => return vec![Effect::Quit],
+        Some("^Z") => return vec![Effect::Suspend],
+        _ => {}
     }
     match &model.overlay {
         Overlay::Filter { .. } => return filter::on_key(model, key),
         Overlay::Find { .. } => return detail::on_key(model, key),
         Overlay::Add(_) => return add::on_key(model, key),
+        Overlay::Offer(_) => return offer::on_key(model, key, now),
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
@@ -322,6 +345,10 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     match id {
         Id::Quit | Id::QuitRoot => vec![Effect::Quit],
         Id::Redraw => vec![Effect::Redraw],
+        Id::Suspend => vec![Effect::Suspend],
+        Id::Copy => offer::copy(model, now),
+        Id::Browser => offer::browse(model, now),
+        Id::Links => offer::links(model, now),
         Id::PollNow => poll::selected(model, now),
         Id::PollMarked => poll::marked(model, now),
         Id::Answer => answer(model, now),
@@ -428,7 +455,7 @@ fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(tx) = model.at_hand() else { return Vec::new() };
     let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
     model.list.chosen = true;
-    model.overlay = Overlay::Answer { text: text.clone(), scroll: 0 };
+    (model.overlay, model.copied) = (Overlay::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]
 }
 

@@ -24,6 +24,7 @@ use crate::{
             alerts::AlertTab,
             detail::DetailTab,
             history::{EntryKind, HistoryEntry},
+            offer,
         },
     },
 };
@@ -37,6 +38,7 @@ fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
     let step = |index| Step { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..Step::default() };
     let mut record = StatusRecord::bare(status);
+    record.from.url = Some(LINK.into());
     if number == 21 {
         transaction.labels = (0..200).map(|label| format!("label-{label}")).collect();
         record.steps = (0..40).map(step).collect();
@@ -44,6 +46,8 @@ fn in_status(number: i64, status: RouterStatus) -> Transaction {
     transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
     transaction
 }
+
+const LINK: &str = "https://explorer.example/tx/1";
 
 /// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
 /// them in the order of their numbers, and 21 is selected where the saved view shows it.
@@ -162,6 +166,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
+        Id::Copy => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::Purpose::Copy),
+        Id::Browser => effects == [Effect::Open(LINK.into())],
+        Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::Purpose::Open),
+        Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
         Id::PollMarked => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing is marked")),
         Id::Acknowledge => {

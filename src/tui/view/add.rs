@@ -56,10 +56,14 @@ const GUIDE: [&str; 5] = [
 ];
 
 fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let foot = match form.overflows {
+        true => Span::styled(" the end was left out: `hoptop import FILE` takes any size ", look.theme.warning()),
+        false => Span::styled(" parsed as you type ", look.theme.dim()),
+    };
     let block = Block::bordered()
         .border_set(look.theme.border)
         .title(Span::styled(" Add or find: paste a hash, an explorer URL, CSV or JSON ", look.theme.label()))
-        .title_bottom(Span::styled(" parsed as you type ", look.theme.dim()));
+        .title_bottom(foot);
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let height = usize::from(inner.height).max(1);

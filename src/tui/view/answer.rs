@@ -1,4 +1,4 @@
-//! The reply for a ticket, as it was copied.
+//! The reply for a ticket, or another text that was to be copied.
 //!
 //! It stands flush left and without lines beside it, so that it can be selected with the mouse where no clipboard is
 //! reached.
@@ -14,11 +14,13 @@ use super::Look;
 use crate::domain::width;
 
 pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
+    let title = look.model.copied.as_deref().unwrap_or("Answer");
+    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), look.theme.ellipsis);
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
         .border_set(look.theme.border)
         .border_style(look.theme.dim())
-        .title(Span::styled(" Answer, sent to the terminal's clipboard (OSC 52) ", look.theme.label()))
+        .title(Span::styled(format!(" {title} "), look.theme.label()))
         .title_bottom(Span::styled(" Esc closes   nothing pasted? select it with the mouse ", look.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
@@ -32,9 +34,11 @@ pub(super) fn scroll_end(text: &str, pane: Rect) -> usize {
 }
 
 fn lines(text: &str, pane: Rect) -> Vec<String> {
+    let columns = usize::from(pane.width);
+    // What fits stays as it is: the blanks between columns too.
     let wrap = |line: &str| match line {
-        "" => vec![String::new()],
-        line => width::wrap(line, usize::from(pane.width)),
+        line if width::of(line) <= columns => vec![line.to_owned()],
+        line => width::wrap(line, columns),
     };
     text.lines().flat_map(wrap).collect()
 }

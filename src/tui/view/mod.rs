@@ -21,9 +21,13 @@ mod layout;
 mod list;
 mod marks;
 mod menu;
+mod offer;
 mod palette;
+mod pointer;
 mod prompt;
 mod status;
+
+pub use self::pointer::{Target, target};
 
 use ratatui::{
     Frame,
@@ -83,6 +87,7 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
             answer::draw(look, (text, *scroll), panes.body, frame);
         }
         Overlay::Palette(palette) => palette::draw(look, palette, panes.body, frame),
+        Overlay::Offer(offer) => offer::draw(look, offer, panes.body, frame),
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);

@@ -163,6 +163,7 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
             [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },
+        Overlay::Offer(_) => hints(&mut [("j k", "choose"), ("Enter", "take"), ("Esc", "close")].into_iter()),
         Overlay::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
         Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),

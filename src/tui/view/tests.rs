@@ -28,7 +28,7 @@ use crate::{
     tui::{
         fixtures::{Desk, alert, at_work, blank, everything, hear, moment, press, type_in},
         model::history::History,
-        update::{Msg, update},
+        update::{Copied, Msg, update},
     },
 };
 
@@ -296,6 +296,32 @@ fn detail_scrolled_to_its_end() {
 fn the_reply_for_a_ticket() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["c"], now());
+    let outcome = Ok("Copied to tmux's buffer; tmux hands it on to the terminal.".into());
+    model.take(Msg::Copied(Copied { text: String::new(), outcome }), now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn a_text_that_no_clipboard_took() {
+    let mut model = dashboard(SMALL);
+    press(&mut model, &["y", "p"], now());
+    let text = crate::domain::answer::packet(model.selected().unwrap(), (now().wall, model.setting.zone));
+    let outcome = Err("Not copied (xclip: exit status: 1): select it with the mouse.".into());
+    model.take(Msg::Copied(Copied { text, outcome }), now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn what_can_be_copied() {
+    let mut model = detail(SMALL);
+    press(&mut model, &["y"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn what_can_be_opened() {
+    let mut model = detail((120, 36));
+    press(&mut model, &["O", "j"], now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -416,6 +442,16 @@ const SCREENS: &[(&str, Make)] = &[
     }),
     ("filter error", filter_error),
     ("add", add_dialog),
+    ("copy", |size| {
+        let mut model = detail(size);
+        press(&mut model, &["y", "j", "j", "j", "j"], now());
+        model
+    }),
+    ("links", |size| {
+        let mut model = dashboard(size);
+        press(&mut model, &["O"], now());
+        model
+    }),
     ("unauthorized", unauthorized),
     ("hostile", hostile),
     ("hostile detail", |size| {

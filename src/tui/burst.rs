@@ -1,0 +1,105 @@
+//! Pastes that come without brackets: many keys at once are text, never commands (`mockups.md`, Keys).
+//!
+//! No person types eight letters between two looks at the input. A key that is held down over a slow line comes as a burst
+//! too, but always as the same letter.
+
+use std::{collections::HashSet, time::Duration};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::clock::Mono;
+
+/// From so many letters on, so many of them different, it is a paste.
+const LETTERS: usize = 8;
+const DIFFERENT: usize = 4;
+/// What follows a part of a paste within this time is its next part.
+const GAP: Duration = Duration::from_millis(100);
+
+/// What was seen of a paste so far.
+#[derive(Debug, Default)]
+pub(super) struct Bursts {
+    until: Option<Mono>,
+}
+
+impl Bursts {
+    /// The events that came at once, with keys that were pasted as one paste.
+    pub(super) fn sort(&mut self, events: Vec<Event>, now: Mono) -> Vec<Event> {
+        let text: String = events.iter().filter_map(letter).collect();
+        let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
+        let different = text.chars().collect::<HashSet<_>>().len();
+        if !(goes_on || (text.chars().count() >= LETTERS && different >= DIFFERENT)) {
+            return events;
+        }
+        self.until = Some(now + GAP);
+        // Other keys in the middle of a paste are a part of it that can't be written.
+        let mut others: Vec<Event> = events.into_iter().filter(|event| !matches!(event, Event::Key(_))).collect();
+        others.push(Event::Paste(text));
+        others
+    }
+}
+
+/// The letter that a key types.
+fn letter(event: &Event) -> Option<char> {
+    let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
+    if *kind == KeyEventKind::Release {
+        return None;
+    }
+    let plain = !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+    match code {
+        KeyCode::Char(letter) if plain => Some(*letter),
+        // A line feed, in raw mode.
+        KeyCode::Char('j') if *modifiers == KeyModifiers::CONTROL => Some('\n'),
+        KeyCode::Enter => Some('\n'),
+        KeyCode::Tab => Some('\t'),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(text: &str) -> Vec<Event> {
+        let key = |letter| match letter {
+            '\r' => KeyEvent::from(KeyCode::Enter),
+            '\n' => KeyEvent::new(KeyCode::Char('j'), KeyModifiers::CONTROL),
+            '\u{3}' => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+            letter => KeyEvent::from(KeyCode::Char(letter)),
+        };
+        text.chars().map(|letter| Event::Key(key(letter))).collect()
+    }
+
+    fn at(milliseconds: u64) -> Mono {
+        Mono(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn a_burst_of_letters_is_a_paste() {
+        let sorted = Bursts::default().sort(keys("0x9f3c,1,2\rxqdu\n"), at(0));
+        assert_eq!(sorted, [Event::Paste("0x9f3c,1,2\nxqdu\n".into())]);
+    }
+
+    #[test]
+    fn what_a_person_types_stays_keys() {
+        for text in ["j", "/is:", "jjjjjjjjjjjjjjjjjjjjjj", "jjjjkkkkjjjj", "\r\r\r"] {
+            assert_eq!(Bursts::default().sort(keys(text), at(0)), keys(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_paste_is_no_command_either() {
+        let mut bursts = Bursts::default();
+        bursts.sort(keys("0x9f3c41b7e21b"), at(0));
+        assert_eq!(bursts.sort(keys("q\r"), at(60)), [Event::Paste("q\n".into())]);
+        assert_eq!(bursts.sort(keys("x"), at(150)), [Event::Paste("x".into())]);
+        assert_eq!(bursts.sort(keys("q"), at(300)), keys("q"));
+    }
+
+    #[test]
+    fn control_keys_in_a_paste_are_left_out_and_the_terminal_s_own_events_stay() {
+        let mut events = keys("0x9f3c41b7e21b\u{3}q");
+        events.push(Event::Resize(80, 24));
+        let expected = [Event::Resize(80, 24), Event::Paste("0x9f3c41b7e21bq".into())];
+        assert_eq!(Bursts::default().sort(events, at(0)), expected);
+    }
+}

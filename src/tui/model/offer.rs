@@ -1,0 +1,169 @@
+//! What is offered of a transaction: texts to copy, or links to open.
+//!
+//! What is empty isn't offered. It is made once, when it is asked for: nothing in it changes while a person chooses.
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use crate::domain::{
+    advice,
+    answer::{self, Format, Templates},
+    route,
+    transaction::Transaction,
+};
+
+/// What is done with what is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It is copied.
+    Copy,
+    /// It is opened.
+    Open,
+}
+
+/// One thing to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The key that chooses it.
+    pub key: char,
+    /// What it is.
+    pub label: &'static str,
+    /// The whole of it.
+    pub text: String,
+}
+
+/// Things to choose from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// What is done with the chosen one.
+    pub purpose: Purpose,
+    /// All of them.
+    pub items: Vec<Item>,
+    /// The one that Enter chooses.
+    pub place: usize,
+}
+
+impl Offer {
+    /// The texts that can be copied, with times as of `now` in `zone`.
+    pub fn texts(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), own: &Templates) -> Self {
+        let ends = route::ends(tx);
+        let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
+        let mut items = vec![
+            Item { key: 'p', label: "packet for support", text: answer::packet(tx, at) },
+            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, at, Format::Markdown, own) },
+            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, at, Format::Text, own) },
+            Item { key: 'x', label: "source hash", text: tx.told.transaction_id.to_string() },
+            Item { key: 'd', label: "destination hash", text: destination },
+            Item { key: 'u', label: "quoteId", text: tx.told.quote_id.clone() },
+            Item { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
+        ];
+        let keys = ['s', 'e', 'b'];
+        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| Item { key, label, text }));
+        items.retain(|item| !item.text.is_empty());
+        Self { purpose: Purpose::Copy, items, place: 0 }
+    }
+
+    /// The links that can be opened: the first is the one that `o` opens.
+    pub fn links(tx: &Transaction) -> Self {
+        let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
+        let items = known.zip('1'..).map(|((label, text), key)| Item { key, label, text }).collect();
+        Self { purpose: Purpose::Open, items, place: 0 }
+    }
+
+    /// The one that Enter chooses.
+    pub fn chosen(&self) -> Option<&Item> {
+        self.items.get(self.place)
+    }
+
+    /// Goes so many further down, or up; stops at the ends.
+    pub fn move_by(&mut self, items: isize) {
+        self.place = self.place.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
+    }
+}
+
+/// The best link about a transaction: the source's explorer, or else the bridge's, or else the destination's.
+pub fn best_link(tx: &Transaction) -> Option<String> {
+    let [source, destination, bridge] = links(tx).map(|(_, link)| link);
+    [source, bridge, destination].into_iter().find(|link| !link.is_empty())
+}
+
+/// The links that the service sent; empty where it sent none.
+fn links(tx: &Transaction) -> [(&'static str, String); 3] {
+    let ends = route::ends(tx);
+    let destination = ends.destination.url.or(ends.hop.and_then(|hop| hop.url));
+    let link = |link: Option<&str>| link.unwrap_or_default().to_owned();
+    [
+        ("source explorer", link(ends.source.url)),
+        ("destination explorer", link(destination)),
+        ("bridge explorer", link(advice::bridge_link(tx))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Offset;
+
+    use super::*;
+    use crate::domain::{fixtures, observation::Outcome, record::StatusRecord, status::RouterStatus};
+
+    fn heard(change: impl FnOnce(&mut StatusRecord)) -> Transaction {
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        change(&mut record);
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        tx
+    }
+
+    fn texts(tx: &Transaction) -> Offer {
+        Offer::texts(tx, (tx.first_seen_at, Utc.fix()), &Templates::default())
+    }
+
+    #[test]
+    fn what_is_empty_is_not_offered() {
+        let labels = |offer: &Offer| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
+        let bare = heard(|_| {});
+        assert_eq!(
+            labels(&texts(&bare)),
+            ["packet for support", "answer, Markdown", "answer, plain text", "source hash", "quoteId"]
+        );
+        assert!(Offer::links(&bare).items.is_empty() && best_link(&bare).is_none());
+        let full = heard(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+            record.request_id = Some("9c1e".into());
+        });
+        let offer = texts(&full);
+        assert_eq!(labels(&offer)[5..], ["requestId", "source explorer", "bridge explorer"]);
+        assert_eq!(
+            offer.items.last().unwrap(),
+            &Item { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
+        );
+    }
+
+    #[test]
+    fn no_key_means_two_things() {
+        let full = heard(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.to.url = Some("https://to.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+            record.request_id = Some("9c1e".into());
+        });
+        let mut keys: Vec<char> = texts(&full).items.iter().map(|item| item.key).collect();
+        keys.extend(['j', 'k', 'q']);
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+
+    #[test]
+    fn the_bridge_stands_in_where_the_source_has_no_link() {
+        let bridged = heard(|record| record.bridge_url = Some("https://bridge.example/1".into()));
+        assert_eq!(best_link(&bridged).as_deref(), Some("https://bridge.example/1"));
+        let both = heard(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+        });
+        assert_eq!(best_link(&both).as_deref(), Some("https://from.example/1"));
+        assert_eq!(Offer::links(&both).items.len(), 2);
+    }
+}

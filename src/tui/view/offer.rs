@@ -1,0 +1,69 @@
+//! What is offered to copy or to open: key, what it is, and as much of it as there is room for.
+//!
+//! What can't be opened says so before it is chosen.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Clear, Paragraph},
+};
+
+use super::Look;
+use crate::{
+    domain::{link, text, width},
+    tui::model::offer::{Item, Offer, Purpose},
+};
+
+/// Columns of what a thing is.
+const LABEL: usize = 21;
+
+pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
+    let (title, foot) = match offer.purpose {
+        Purpose::Copy => (" Copy ", " Enter or its key copies   Esc closes "),
+        Purpose::Open => (" Links ", " Enter or its number opens   y copies   Esc closes "),
+    };
+    let room = usize::from(body.height.saturating_sub(2));
+    // The chosen one stays in sight.
+    let skipped = (offer.place + 1).saturating_sub(room.max(1));
+    let height = u16::try_from(offer.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
+    let pane = Rect { height, ..body };
+    frame.render_widget(Clear, pane);
+    let block = Block::bordered()
+        .border_set(look.theme.border)
+        .title(Span::styled(title, look.theme.label()))
+        .title_bottom(Span::styled(foot, look.theme.dim()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let columns = usize::from(inner.width);
+    let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
+    let lines: Vec<_> = items.map(|(place, item)| line(look, item, place == offer.place, columns)).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn line(look: &Look<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
+    let refused = link_error(item);
+    let preview = match &refused {
+        Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
+        None => text::clean(&item.text),
+    };
+    let label = width::fit(item.label, LABEL, look.theme.ellipsis);
+    let room = columns.saturating_sub(LABEL + 6);
+    let preview = width::cut(&preview, room, look.theme.ellipsis);
+    let mark = if chosen { ">" } else { " " };
+    if chosen {
+        let text = format!("{mark} {}  {label} {preview}", item.key);
+        return Line::styled(width::fit(&text, columns, ""), look.theme.selected());
+    }
+    Line::from(vec![
+        Span::raw(format!("{mark} ")),
+        Span::styled(item.key.to_string(), look.theme.key()),
+        Span::raw(format!("  {label} ")),
+        Span::styled(preview, look.theme.dim()),
+    ])
+}
+
+/// Why a link can't be opened; `None` for what isn't one.
+fn link_error(item: &Item) -> Option<link::LinkError> {
+    item.label.ends_with("explorer").then(|| link::check(&item.text).err()).flatten()
+}
