@@ -45,7 +45,7 @@ const COLUMNS: [(Column, &str, usize, u16); 8] = [
     (Column::Item, "ABOUT", 12, 38),
     (Column::Route, "ROUTE", 11, 60),
     (Column::State, "STATE", 6, 46),
-    (Column::By, "ACKED", 8, 70),
+    (Column::By, "WHEN", 8, 70),
     (Column::Ticket, "TICKET", 9, 80),
 ];
 /// From so many columns on what to do stands in the row too.
