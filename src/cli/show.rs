@@ -61,7 +61,6 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     if args.json {
         let view = ShowView {
             transaction: TransactionView::new(&tx, &alerts, cx.now.wall),
-            notes: &tx.notes,
             history: history.iter().map(HistoryView::from).collect(),
             chains: chains_of(&tx, &reader)?,
         };
@@ -140,7 +139,6 @@ fn inert(line: &str) -> String {
 struct ShowView<'a> {
     #[serde(flatten)]
     transaction: TransactionView<'a>,
-    notes: &'a [String],
     history: Vec<HistoryView<'a>>,
     /// What the service said of the two chains, source first.
     chains: Vec<ChainConfig>,
@@ -435,6 +433,7 @@ mod tests {
         let (out, ..) = run(&mut bench, &ShowArgs { json: true, ..args() });
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(out.starts_with(r#"{"transactionId":"0x"#) && out.lines().count() == 1, "{out}");
+        assert_eq!(out.matches("\"notes\":").count(), 1, "{out}");
         assert_eq!(
             (&json["notes"], &json["alerts"]),
             (&serde_json::json!(["user asked"]), &serde_json::json!(["refund"]))

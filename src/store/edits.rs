@@ -354,8 +354,10 @@ fn carry_out(db: &Connection, step: &mut Step, way: Way, at: DateTime<Utc>) -> R
     match (step, way) {
         (Step::Tracked { first, last, stopped }, Way::Forth) => poll_again(db, *first..=*last, *stopped, at),
         (Step::Tracked { first, last, stopped }, Way::Back) => {
-            *stopped = stop_polling(db, *first..=*last, at)?;
-            Ok(stopped.is_some())
+            let told = stop_polling(db, *first..=*last, at)?;
+            // Between these numbers lies nothing: nothing was stopped, and nothing is to be polled again.
+            *stopped = Some(told.unwrap_or((1, 0)));
+            Ok(told.is_some())
         }
         (step, way) => change(db, step, way == Way::Forth, at),
     }

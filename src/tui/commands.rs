@@ -98,7 +98,7 @@ fn counted(count: usize, one: &str, several: &str) -> String {
 /// Takes back what was done last.
 pub(super) fn take_back(store: &Store, profile: &str, at: DateTime<Utc>) -> Result<String, StoreError> {
     let turned = store.take_back(profile, at).wait()?;
-    Ok(turned.map_or_else(|| "There is nothing to take back.".into(), |turned| sentence("Taken back", &turned)))
+    Ok(turned.map_or_else(|| "There is nothing to take back.".into(), |turned| sentence(TAKEN_BACK, &turned)))
 }
 
 /// Does again what was taken back last.
@@ -106,6 +106,8 @@ pub(super) fn do_again(store: &Store, profile: &str, at: DateTime<Utc>) -> Resul
     let turned = store.do_again(profile, at).wait()?;
     Ok(turned.map_or_else(|| "There is nothing to do again.".into(), |turned| sentence("Done again", &turned)))
 }
+
+const TAKEN_BACK: &str = "Taken back";
 
 fn sentence(done: &str, turned: &TakenBack) -> String {
     if turned.done == 0 {
@@ -115,5 +117,8 @@ fn sentence(done: &str, turned: &TakenBack) -> String {
         0 => String::new(),
         left => format!(" ({left} of it stay as they are: something else happened to them since)"),
     };
-    format!("{done}: {}{left}", text::clean(&turned.summary))
+    // Taking back an import is much, for a key.
+    let stopped = done == TAKEN_BACK && turned.summary.starts_with("track ");
+    let stopped = if stopped { "; they are kept, and polled no more until U" } else { "" };
+    format!("{done}: {}{stopped}{left}", text::clean(&turned.summary))
 }

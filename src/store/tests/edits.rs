@@ -1,6 +1,7 @@
 //! What people do, taking it back, doing it again, and removing for good.
 
 use super::*;
+use crate::domain::transaction::Transaction;
 
 /// What is told of the first transaction: whether it is polled, its ticket, labels and notes.
 fn told(store: &Store) -> String {
@@ -207,6 +208,17 @@ fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
     assert_eq!(resumed.unwrap().added.count, 1);
     store.do_again("default", at(7)).wait().unwrap();
     assert_eq!(tracking()[..5], before);
+}
+
+#[test]
+fn doing_again_what_taking_back_did_not_change_changes_nothing() {
+    let (_folder, store) = open();
+    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
+    store.edit("another", Edit::Untrack(rows), at(1)).wait().unwrap();
+    assert_eq!(store.take_back("default", at(2)).wait().unwrap().unwrap().done, 0);
+    assert_eq!(store.do_again("default", at(3)).wait().unwrap().unwrap().done, 0);
+    let stopped = |tx: Transaction| tx.tracking == Tracking::Untracked;
+    assert!(store.reader().unwrap().load().unwrap().0.into_iter().all(stopped));
 }
 
 #[test]

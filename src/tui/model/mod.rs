@@ -359,9 +359,10 @@ impl Model {
         (Some(*row) == self.list.selected).then_some(history)
     }
 
-    /// The gravest of what stands for a transaction.
+    /// The gravest of what stands for a transaction and isn't set aside.
     pub fn severity(&self, row: RowId) -> Option<Severity> {
-        self.alerts_of(row).iter().map(|alert| alert.rule.severity()).max()
+        let firing = self.alerts_of(row).iter().filter(|alert| alert.set_aside.is_none());
+        firing.map(|alert| alert.rule.severity()).max()
     }
 
     /// How old the oldest answer is among those that are polled.

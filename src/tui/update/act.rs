@@ -98,7 +98,11 @@ pub(super) fn snooze(model: &mut Model, now: Now) {
         entry("h", "1 hour", later(60)),
         entry("c", "until it changes", Snooze::Change),
     ];
-    model.overlay = Overlay::Menu(Menu::new("Snooze for", "It stays in the list, behind what fires.", entries));
+    let what = match rows.len() {
+        0 | 1 => "Snooze for".to_owned(),
+        many => format!("Snooze what stands for {many} marked ones, for"),
+    };
+    model.overlay = Overlay::Menu(Menu::new(what, "It stays in the list, behind what fires.", entries));
 }
 
 /// Opens the prompt for the ticket; of a single transaction it begins with the one it has.

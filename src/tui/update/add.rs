@@ -85,6 +85,8 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 /// Shows a transaction, whatever view and filter hide it; one that the store hasn't told us of yet as soon as it does.
 fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
+    // From here Esc leads to the list.
+    model.alert_list.is_behind = false;
     if hidden {
         model.show(Tab::All);
         model.list.set_filter("", "");

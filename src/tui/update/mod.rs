@@ -22,7 +22,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
 pub use self::offer::Copied;
 use super::{
-    command::Id,
+    command::{Context, Id},
     effect::{Effect, Markable},
     keymap,
     model::{
@@ -248,6 +248,9 @@ fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
     if removed && model.screen == Screen::Detail {
         model.screen = Screen::List;
+        if let Overlay::Find { .. } = model.overlay {
+            model.overlay = Overlay::None;
+        }
         model.tell(Tone::Bad, "It was removed.", now.mono);
     }
 }
@@ -318,10 +321,11 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return Vec::new();
     }
     let name = keymap::name(key);
-    match name.as_deref() {
-        Some("^C") => return vec![Effect::Quit],
-        Some("^Z") => return vec![Effect::Suspend],
-        _ => {}
+    // In text fields too, where whatever is a letter types.
+    let control = name.as_deref().filter(|name| name.starts_with('^') && name.len() > 1);
+    let anywhere = control.and_then(|name| model.setting.keys.lookup(&[Context::Page], name));
+    if let Some(id @ (Id::Quit | Id::Suspend)) = anywhere {
+        return dispatch(model, id, now);
     }
     match &model.overlay {
         Overlay::Filter { .. } => return filter::on_key(model, key),

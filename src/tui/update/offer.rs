@@ -112,7 +112,8 @@ pub(super) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     let tone = if outcome.is_ok() { Tone::Good } else { Tone::Bad };
     let failed = outcome.is_err();
     let (Ok(sentence) | Err(sentence)) = outcome;
-    if failed && !matches!(model.overlay, Overlay::Answer { .. } | Overlay::Add(_) | Overlay::Filter { .. }) {
+    // What a person is at by now isn't taken from them.
+    if failed && matches!(model.overlay, Overlay::None) {
         model.overlay = Overlay::Answer { text, scroll: 0 };
     }
     // Why a link was copied rather than opened matters more.

@@ -99,13 +99,13 @@ pub(super) fn reverse(model: &mut Model, now: Now) -> Vec<Effect> {
 /// Removes for good, if that was said.
 fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     let rows = act::targets(model, now.mono);
-    let what = match (rows.as_slice(), model.selected()) {
-        ([], _) => return Vec::new(),
-        ([_], Some(tx)) if !model.marks.contains(tx.id) => tx.told.transaction_id.short("..."),
-        (rows, _) => format!("the {} marked ones", rows.len()),
+    let what = match rows.as_slice() {
+        [] => return Vec::new(),
+        [row] => model.transactions.get(row).map(|tx| tx.told.transaction_id.short("...")),
+        rows => Some(format!("the {} marked ones", rows.len())),
     };
+    let what = what.unwrap_or_else(|| "the marked one".into());
     if said == "yes" {
-        model.marks.clear();
         return vec![Effect::Delete(rows)];
     }
     let ask =

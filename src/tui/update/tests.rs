@@ -330,6 +330,17 @@ fn nothing_is_removed_by_less_than_two_words() {
 }
 
 #[test]
+fn what_is_asked_about_is_what_is_removed() {
+    let mut model = dashboard("5");
+    // Marked, and the next one is selected.
+    press(&mut model, &["Space", ":"], now());
+    type_in(&mut model, "delete", now());
+    press(&mut model, &["Enter"], now());
+    let hash = tx::transaction(21).told.transaction_id.short("...");
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains(&hash)), "{:?}", model.notice);
+}
+
+#[test]
 fn letters_type_in_text_fields() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
