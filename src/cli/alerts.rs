@@ -2,7 +2,6 @@
 //!
 //! When an alert is raised and cleared is decided elsewhere; nothing here clears one.
 
-use chrono::TimeDelta;
 use clap::Args;
 use color_eyre::eyre::Result;
 use serde::Serialize;
@@ -14,7 +13,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{Alert, Snooze, Subject},
+        alert::{Alert, RESOLVED_FOR, Snooze, Subject},
         glance,
         span::{self, rfc3339},
         text,
@@ -39,8 +38,6 @@ What is acknowledged or snoozed stands on, and its transaction is listed behind 
 An acknowledgement ends when the transaction's status changes, or graver things stand for it.
 Raised three times within ten minutes an alert is flapping: its further comings and goings are no news.";
 
-/// How far back cleared alerts are shown.
-const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
 /// And how many of them at most.
 const MOST_RESOLVED: usize = 1_000;
 

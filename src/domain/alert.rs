@@ -11,7 +11,9 @@ use super::ids::RowId;
 
 mod life;
 
-pub use life::{Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, SetAside, Snooze, Snoozed};
+pub use life::{
+    Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR, SetAside, Snooze, Snoozed,
+};
 
 /// How soon a person should look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -170,6 +172,12 @@ impl Alert {
             _ => None,
         }
     }
+}
+
+/// How soon a person should look at what these are about: whether one fires of which nobody has said anything, and how grave
+/// the gravest of those is, or else of all.
+pub fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
+    alerts.iter().map(|alert| (alert.set_aside.is_none(), alert.rule.severity())).max()
 }
 
 /// Alerts by what they are about: by transaction, and those of whole profiles.

@@ -6,7 +6,7 @@
 use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
-    alert::{Alert, AlertState, SetAside, Severity, Snooze},
+    alert::{self, Alert, AlertState, SetAside, Severity, Snooze},
     chains, span,
     status::RouterStatus,
     text,
@@ -26,8 +26,7 @@ pub fn mark(severity: Option<Severity>) -> &'static str {
 /// The mark of a transaction with these alerts, as lists put it in order: that of the gravest of which nobody has said
 /// anything, else of the gravest that is acknowledged or snoozed, in brackets.
 pub fn urgency(alerts: &[Alert]) -> &'static str {
-    let urgency = |alert: &Alert| (alert.set_aside.is_none(), alert.rule.severity());
-    match alerts.iter().map(urgency).max() {
+    match alert::urgency(alerts) {
         Some((false, Severity::Critical)) => "(!!)",
         Some((false, Severity::Warning)) => "(!)",
         Some((false, Severity::Info)) => "(i)",

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{
     effect::Markable,
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::Severity,
+        alert::{RESOLVED_FOR, Severity},
         experience::RouteKey,
         filter::Filter,
         ids::{RowId, TxHash},
@@ -85,12 +85,11 @@ pub(super) fn marks(
 
 /// The alerts' own list.
 pub(super) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
-    const RESOLVED: TimeDelta = TimeDelta::hours(24);
     // One more says whether there are more.
     let mut found = reader.gravest_alerts(AlertList::MOST + 1)?;
     let more = found.len() > AlertList::MOST;
     found.truncate(AlertList::MOST);
-    for alert in reader.alerts_cleared_since(now - RESOLVED, AlertList::MOST)? {
+    for alert in reader.alerts_cleared_since(now - RESOLVED_FOR, AlertList::MOST)? {
         found.push(reader.with_transaction(alert)?);
     }
     let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });

@@ -11,6 +11,9 @@ pub const FLAPPING_RAISES: usize = 3;
 /// How far back raises count towards flapping.
 pub const FLAPPING_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
+/// How long what was cleared is shown as resolved.
+pub const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
+
 /// Where an alert is in its life, at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AlertState {

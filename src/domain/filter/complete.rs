@@ -30,7 +30,7 @@ pub fn complete(text: &str) -> Completion {
     let word = word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')));
     let typed = text.get(word..).unwrap_or_default();
     match typed.split_once(':') {
-        None => beginning(word, typed, parse::keys().map(str::to_owned)),
+        None => beginning(word, typed, parse::keys()),
         Some((key, value)) => {
             // Several stand with commas between; an order may be turned round.
             let last = value.rfind(',').map_or(0, |at| at + 1);

@@ -32,10 +32,14 @@ const STATES: [(&str, State); 10] = [
     ("untracked", State::Untracked),
 ];
 
-/// What a term can begin with, with what follows it.
-pub(super) fn keys() -> impl Iterator<Item = &'static str> {
-    ["is:", "status:", "chain:", "from:", "to:", "age>", "due<", "checked>", "label:", "ticket:", "profile:", "sort:"]
-        .into_iter()
+/// What a term can begin with, with the sign that mostly follows it.
+pub(super) fn keys() -> impl Iterator<Item = String> {
+    KEYS.into_iter().map(|key| match MEASURES.iter().find(|(name, _)| *name == key) {
+        // Of a deadline the near ones are asked for, of ages the great ones.
+        Some((name, Measure::Due)) => format!("{name}<"),
+        Some((name, _)) => format!("{name}>"),
+        None => format!("{key}:"),
+    })
 }
 
 /// What `is:` can be asked.

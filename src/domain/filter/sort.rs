@@ -7,7 +7,10 @@ use std::cmp::{Ordering, Reverse};
 use chrono::{DateTime, Utc};
 
 use super::{
-    super::{alert::Severity, status::RouterStatus},
+    super::{
+        alert::{self, Severity},
+        status::RouterStatus,
+    },
     Candidate,
 };
 
@@ -105,7 +108,7 @@ pub fn compare(a: &Candidate, b: &Candidate, keys: &[SortKey], now: DateTime<Utc
 }
 
 fn urgency(of: &Candidate) -> Option<(bool, Severity)> {
-    of.alerts.iter().map(|alert| (alert.set_aside.is_none(), alert.rule.severity())).max()
+    alert::urgency(of.alerts)
 }
 
 fn due(of: &Candidate) -> Option<DateTime<Utc>> {

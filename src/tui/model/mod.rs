@@ -38,7 +38,7 @@ use self::{
 use crate::{
     clock::Mono,
     domain::{
-        alert::{Alert, Severity},
+        alert::{self, Alert, Severity},
         answer::Templates,
         ids::RowId,
         transaction::Transaction,
@@ -361,8 +361,7 @@ impl Model {
 
     /// The gravest of what stands for a transaction and isn't set aside.
     pub fn severity(&self, row: RowId) -> Option<Severity> {
-        let firing = self.alerts_of(row).iter().filter(|alert| alert.set_aside.is_none());
-        firing.map(|alert| alert.rule.severity()).max()
+        alert::urgency(self.alerts_of(row)).filter(|(fires, _)| *fires).map(|(_, severity)| severity)
     }
 
     /// How old the oldest answer is among those that are polled.

@@ -15,7 +15,7 @@ use ratatui::{
     widgets::Paragraph,
 };
 
-use super::Look;
+use super::{Look, columns};
 use crate::{
     domain::{
         advice,
@@ -25,7 +25,7 @@ use crate::{
     tui::model::alerts::{AlertList, AlertRow, AlertTab},
 };
 
-/// A column: its title, its width, and from which width of the pane on it is shown.
+/// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
     Severity,
@@ -38,7 +38,7 @@ enum Column {
     Ticket,
 }
 
-const COLUMNS: [(Column, &str, usize, u16); 8] = [
+const COLUMNS: [columns::Column<Column>; 8] = [
     (Column::Severity, "", 2, 0),
     (Column::Rule, "RULE", 15, 0),
     (Column::Since, "FOR", 4, 0),
@@ -114,16 +114,9 @@ fn empty(list: &AlertList) -> &'static str {
     }
 }
 
-fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
-    COLUMNS
-        .into_iter()
-        .filter(move |(.., from)| width >= *from)
-        .map(|(column, title, columns, _)| (column, title, columns))
-}
-
 fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for (_, title, columns) in columns(width) {
+    for (_, title, columns) in columns::shown(&COLUMNS, width) {
         text.push_str(&format!("{title:<columns$} "));
     }
     if width >= WITH_ACTION {
@@ -135,7 +128,7 @@ fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
 fn line(look: &Look<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
     let selected = look.model.alert_list.selected == Some(row.alert.id);
     let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
-    for (column, _, columns) in columns(columns_of_pane) {
+    for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
         let (text, style) = cell(look, row, column);
         spans.push(Span::styled(width::fit(&text, columns, look.theme.ellipsis), style));
         spans.push(Span::raw(" "));
@@ -145,12 +138,7 @@ fn line(look: &Look<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> 
         let room = usize::from(columns_of_pane).saturating_sub(used);
         spans.push(Span::raw(width::cut(&action(look, row), room, look.theme.ellipsis)));
     }
-    if !selected {
-        return Line::from(spans);
-    }
-    // One look for the whole row: colours that are reversed one by one hide what is selected.
-    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    Line::styled(width::fit(&text, usize::from(columns_of_pane), ""), look.theme.selected())
+    columns::row(look, (spans, selected), columns_of_pane)
 }
 
 fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {

@@ -10,13 +10,13 @@ use ratatui::{
     widgets::{Block, Paragraph},
 };
 
-use super::{Look, layout::Panes, marks};
+use super::{Look, columns, layout::Panes, marks};
 use crate::{
     domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
     tui::model::list::Tab,
 };
 
-/// A column: its title, its width, and from which width of the pane on it is shown.
+/// What a column holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
     Severity,
@@ -29,7 +29,7 @@ enum Column {
     Checked,
 }
 
-const COLUMNS: [(Column, &str, usize, u16); 8] = [
+const COLUMNS: [columns::Column<Column>; 8] = [
     (Column::Severity, "", 2, 0),
     (Column::Status, "STATUS", 11, 0),
     (Column::Hash, "TX", 12, 28),
@@ -86,16 +86,9 @@ fn block<'a>(look: &Look<'_>) -> Block<'a> {
         ))
 }
 
-fn columns(width: u16) -> impl Iterator<Item = (Column, &'static str, usize)> {
-    COLUMNS
-        .into_iter()
-        .filter(move |(.., from)| width >= *from)
-        .map(|(column, title, columns, _)| (column, title, columns))
-}
-
 fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for (column, title, columns) in columns(width) {
+    for (column, title, columns) in columns::shown(&COLUMNS, width) {
         text.push_str(&aligned(column, title, columns, look));
         text.push(' ');
     }
@@ -113,17 +106,12 @@ fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) 
     let tx = look.model.transactions.get(&row)?;
     let selected = look.model.list.selected == Some(row);
     let mut spans = vec![Span::raw(marks::letter(look, row, range))];
-    for (column, _, columns) in columns(columns_of_pane) {
+    for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
         let (text, style) = cell(look, tx, column);
         spans.push(Span::styled(aligned(column, &text, columns, look), style));
         spans.push(Span::raw(" "));
     }
-    if !selected {
-        return Some(Line::from(spans));
-    }
-    // One look for the whole row: colours that are reversed one by one hide what is selected.
-    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    Some(Line::styled(width::fit(&text, usize::from(columns_of_pane), ""), look.theme.selected()))
+    Some(columns::row(look, (spans, selected), columns_of_pane))
 }
 
 fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {

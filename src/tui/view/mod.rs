@@ -14,6 +14,7 @@
 mod add;
 mod alerts;
 mod answer;
+mod columns;
 mod detail;
 mod header;
 mod help;
