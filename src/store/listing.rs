@@ -1,7 +1,8 @@
 //! Lists of any length, a page at a time: which rows pass a filter, in its order, from one row on.
 //!
 //! Each page is one query that begins at a row's place in the order (keyset), so that the millionth costs what the first does
-//! wherever an index has the order. It never holds a snapshot longer than a query takes.
+//! wherever an index has the order: all of them do but age, which goes on, and route, whose names the chains bring. Of these two
+//! a page costs n in what passes. It never holds a snapshot longer than a query takes.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
@@ -181,7 +182,7 @@ impl<'a> Listing<'a> {
         let Some(standing) = self.standing(row)? else { return Ok(0) };
         let mut count = 0;
         for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
-            let own = self.condition.clone().and(stretch.condition, &[]);
+            let own = self.condition.clone().and(&stretch.condition, &[]);
             let conditions = match index == standing.stretch {
                 true => behind(&own, stretch, &standing, Way::Backwards),
                 false => vec![own],
@@ -234,7 +235,7 @@ impl<'a> Listing<'a> {
 
     /// The queries for the rows of a stretch, one after the other; the last parameter of each is how many.
     fn queries(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> Vec<(String, Vec<Value>)> {
-        let own = self.condition.clone().and(stretch.condition, &[]);
+        let own = self.condition.clone().and(&stretch.condition, &[]);
         let conditions = match from {
             Some(standing) => behind(&own, stretch, standing, way),
             None => vec![own],

@@ -41,7 +41,8 @@ keys! {
     Due "due",
     /// The age, the oldest first.
     Age "age",
-    /// The status, those that a person may have to act on first and the completed last.
+    /// The status, those that a person may have to act on first and the completed last. If nothing is named behind it, severity
+    /// and deadline are.
     Status "status",
     /// The last answer, the one longest ago first; never answered counts as infinitely long ago.
     Checked "checked",
@@ -49,7 +50,7 @@ keys! {
     Changed "changed",
     /// The names of source and destination.
     Route "route",
-    /// The ticket. Those without one come last either way.
+    /// The ticket, without case in ASCII. Those without one come last either way.
     Ticket "ticket",
     /// The hash, as hashes are compared.
     Hash "hash",
@@ -141,6 +142,7 @@ fn route(of: &Candidate) -> [String; 2] {
     [of.tx.from_name().to_lowercase(), of.tx.to_name().to_lowercase()]
 }
 
+/// Without case as far as an index of the store has it: in ASCII.
 fn ticket(of: &Candidate) -> Option<String> {
-    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_lowercase())
+    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
 }
