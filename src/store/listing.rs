@@ -14,7 +14,16 @@ use super::{
     order::{self, Stretch, Way},
     transactions::{self, POLLED},
 };
-use crate::domain::{alert::Alert, filter::Filter, ids::RowId, status::RouterStatus, transaction::Transaction};
+use crate::domain::{
+    alert::Alert,
+    filter::{
+        Filter,
+        term::{Term, Test},
+    },
+    ids::RowId,
+    status::RouterStatus,
+    transaction::Transaction,
+};
 
 /// A row of a list, with what stands for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +85,11 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     pub(super) fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let stretches = order::stretches(filter.sort(), now);
+        let is_of_few = |term: &Term| !term.negated && matches!(term.test, Test::Label(_) | Test::Ticket(_));
+        let mut stretches = order::stretches(filter.sort(), now);
+        if filter.terms().iter().any(is_of_few) {
+            stretches = stretches.into_iter().map(Stretch::of_few).collect();
+        }
         Self { db, condition: Condition::new(filter, now), stretches }
     }
 

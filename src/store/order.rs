@@ -65,13 +65,14 @@ fn parts(by: SortKey) -> Option<Parts> {
         SortBy::Due if turned => {
             present_first("due <> 9223372036854775807", "due = 9223372036854775807", key("due", true))
         }
-        SortBy::Checked => Some(in_turn(
-            turned,
-            [
-                ("last_checked_at IS NULL".into(), None),
-                ("last_checked_at IS NOT NULL".into(), Some(key("last_checked_at", turned))),
-            ],
-        )),
+        SortBy::Checked => {
+            // Without an answer there is no status either: that has an index.
+            let unanswered = "settled_at IS NULL AND last_checked_at IS NULL AND status IS NULL";
+            let answered = "settled_at IS NULL AND last_checked_at IS NOT NULL";
+            let waiting = [(unanswered.into(), None), (answered.into(), Some(key("last_checked_at", turned)))];
+            let settled = ("settled_at IS NOT NULL".into(), Some(key("settled_at", turned)));
+            Some(in_turn(turned, waiting).into_iter().chain([settled]).collect())
+        }
         SortBy::Status => Some(in_turn(turned, of_statuses(turned))),
         SortBy::Severity | SortBy::Due | SortBy::Age | SortBy::Route | SortBy::Hash => None,
     }
@@ -113,7 +114,10 @@ fn keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Due => vec![key("due", false)],
         SortBy::Age => vec![key(format!("max(0, ifnull(settled_at, {now}) - submitted)"), !turned)],
         SortBy::Status => vec![key(RANK, turned), key("ifnull(status, '')", turned)],
-        SortBy::Checked => vec![key("ifnull(last_checked_at, -9223372036854775807)", turned)],
+        SortBy::Checked => vec![
+            key("(settled_at IS NOT NULL)", false),
+            key("ifnull(settled_at, ifnull(last_checked_at, -9223372036854775807))", turned),
+        ],
         SortBy::Changed => vec![key("(last_changed_at IS NULL)", false), key("ifnull(last_changed_at, 0)", !turned)],
         SortBy::Route => {
             vec![key(format!("lower_case({FROM_NAME})"), turned), key(format!("lower_case({TO_NAME})"), turned)]
@@ -137,6 +141,12 @@ pub(super) enum Way {
 }
 
 impl Stretch {
+    /// The same for a filter that leaves few: an index that has the order would go through all that is behind a place.
+    pub(super) fn of_few(mut self) -> Self {
+        self.keys.iter_mut().filter(|key| key.sql != "id").for_each(|key| key.sql.insert(0, '+'));
+        self
+    }
+
     /// What stands behind `ORDER BY`.
     pub(super) fn order(&self, way: Way) -> String {
         let written = |key: &Key| format!("{}{}", key.sql, if key.descends(way) { " DESC" } else { "" });

@@ -266,8 +266,8 @@ fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
         by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
     };
     let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<Parsed<_>>()?;
-    // Thousands are of one status.
-    if keys.last().is_some_and(|key| key.by == SortBy::Status) {
+    // Thousands are of one status, or have no answer yet.
+    if keys.last().is_some_and(|key| matches!(key.by, SortBy::Status | SortBy::Checked)) {
         keys.extend(SortKey::DEFAULT);
     }
     Ok(keys)

@@ -44,7 +44,8 @@ keys! {
     /// The status, those that a person may have to act on first and the completed last. If nothing is named behind it, severity
     /// and deadline are.
     Status "status",
-    /// The last answer, the one longest ago first; never answered counts as infinitely long ago.
+    /// The last answer, the one longest ago first; never answered counts as infinitely long ago. What is settled comes last
+    /// either way, by when it settled. If nothing is named behind it, severity and deadline are.
     Checked "checked",
     /// The last news, the newest first. Those without news come last either way.
     Changed "changed",
@@ -79,7 +80,10 @@ impl SortKey {
             SortBy::Due => self.present_first(due(a), due(b)),
             SortBy::Age => turn(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => turn(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
-            SortBy::Checked => turn(a.tx.learned.last_checked_at.cmp(&b.tx.learned.last_checked_at)),
+            SortBy::Checked => {
+                let is_settled = |of: &Candidate| of.tx.learned.settled_at.is_some();
+                is_settled(a).cmp(&is_settled(b)).then_with(|| turn(answered(a).cmp(&answered(b))))
+            }
             SortBy::Changed => {
                 self.present_first(a.tx.learned.last_changed_at.map(Reverse), b.tx.learned.last_changed_at.map(Reverse))
             }
@@ -114,6 +118,10 @@ fn urgency(of: &Candidate) -> Option<(bool, Severity)> {
 
 fn due(of: &Candidate) -> Option<DateTime<Utc>> {
     of.tx.is_waiting().then(|| of.tx.deadline().at)
+}
+
+fn answered(of: &Candidate) -> Option<DateTime<Utc>> {
+    of.tx.learned.settled_at.or(of.tx.learned.last_checked_at)
 }
 
 fn rank(of: &Candidate) -> u8 {
