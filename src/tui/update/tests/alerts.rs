@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, SetAside, Snooze},
-    tui::model::{alerts::AlertTab, prompt::Prompt},
+    domain::alert::{Acknowledgement, Alert, SetAside},
+    tui::{
+        effect::SnoozeLength,
+        model::{alerts::AlertTab, prompt::Prompt},
+    },
 };
 
 fn of(row: i64, rule: Rule) -> Alert {
@@ -136,23 +139,17 @@ fn a_reading_that_failed_is_said_and_tried_again() {
 
 #[test]
 fn the_selected_alert_or_what_stands_here_is_snoozed() {
-    let snoozes = |effects: &[Effect], minutes: i64| match effects {
-        [Effect::Work(Work::Edit(Edit::Snooze { alerts, until: Snooze::Until(until) }))] => {
-            alerts.len() == 1 && *until == now().wall + TimeDelta::minutes(minutes)
-        }
-        _ => false,
-    };
     for (key, minutes) in [("m", 15), ("h", 60)] {
         let mut model = opened();
         assert_eq!(press(&mut model, &["z"], now()), []);
-        let effects = press(&mut model, &[key], now());
-        assert!(snoozes(&effects, minutes), "{effects:?}");
+        let (alert, length) = (model.alert_list.selected.unwrap(), SnoozeLength::Minutes(minutes));
+        assert_eq!(press(&mut model, &[key], now()), [Effect::Work(Work::SnoozeAlert { alert, length })]);
     }
     let mut model = dashboard("1");
     press(&mut model, &["z"], now());
     let row = model.list.selected.unwrap();
-    let until = Snooze::Change;
-    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], until })]);
+    let length = SnoozeLength::Change;
+    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], length })]);
     // Nothing stands here.
     let mut model = dashboard("5");
     press(&mut model, &["z"], now());
