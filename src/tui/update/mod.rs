@@ -123,6 +123,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
     let mut effects = take(model, message, now);
+    model.end_snoozes(now.wall);
     if model.list.selected != before {
         model.history = None;
         model.detail.on_another();

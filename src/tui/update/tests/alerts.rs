@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, SetAside},
+    domain::alert::{Acknowledgement, Alert, SetAside, Severity, Snooze, Snoozed},
     tui::{
         effect::SnoozeLength,
         model::{alerts::AlertTab, prompt::Prompt},
@@ -154,4 +154,18 @@ fn the_selected_alert_or_what_stands_here_is_snoozed() {
     let mut model = dashboard("5");
     press(&mut model, &["z"], now());
     assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
+    let mut model = dashboard("5");
+    let until = now().wall + TimeDelta::minutes(15);
+    let mut snoozed = of(21, Rule::Overdue);
+    snoozed.set_aside = Some(SetAside::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
+    hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
+    press(&mut model, &["A"], now());
+    let counts = |model: &Desk| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
+    assert_eq!((counts(&model), model.severity(RowId(21))), ([0, 1], None));
+    model.take(Msg::Tick, moment(until));
+    assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }
