@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    core::{Action, Core, Ended, Question},
+    core::{Action, Core, Counts, Ended, Question},
     health::News,
     outlook::{Eyes, Seen, Turn},
     shortage::Shortage,
@@ -423,7 +423,7 @@ impl<W: Wire> Driver<W> {
         if !stopping && age.is_some_and(|age| age < REPORT_INTERVAL) {
             return;
         }
-        let (requests, throttled) = self.core.counts();
+        let Counts { requests, throttled, failed } = self.core.counts();
         let need = self.core.need();
         let (word, resting) = self.core.health(now.mono);
         let report = PollerReport {
@@ -442,6 +442,8 @@ impl<W: Wire> Driver<W> {
             used: round(self.core.used(now.mono)),
             requests,
             throttled,
+            failed,
+            running: self.core.running(now.mono),
             unsettled: self.core.scheduler.watched() as u64,
             health: if stopping { "stopped" } else { word }.to_owned(),
             resting_until: resting.and_then(|until| on_the_wall(now, until)),
@@ -451,6 +453,7 @@ impl<W: Wire> Driver<W> {
             let same = PollerReport {
                 at: report.at,
                 valid_until: report.valid_until,
+                running: report.running,
                 resting_until: report.resting_until,
                 ..last.clone()
             } == report;
