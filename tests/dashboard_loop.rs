@@ -231,7 +231,7 @@ impl Stage {
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
-        let parts = Parts { store, clock, setting, theme, outside: self.outside, export, memory: None };
+        let parts = Parts { store, clock, setting, theme, outside: self.outside, export, memory: None, log: None };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();

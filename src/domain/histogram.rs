@@ -48,13 +48,17 @@ impl Histogram {
     /// From the first bucket that holds something to the last one; none if there is nothing. At most so many: neighbours are
     /// taken together until they are few enough.
     pub fn buckets(&self, most: usize) -> Vec<Bucket> {
+        self.buckets_beside(self, most)
+    }
+
+    /// The same buckets as those of another histogram, so that the two can be compared. What lies beyond isn't counted.
+    pub fn buckets_beside(&self, other: &Self, most: usize) -> Vec<Bucket> {
+        let holds = |count: &u64| *count > 0;
+        let first_and_last = other.counts.iter().position(holds).zip(other.counts.iter().rposition(holds));
+        let Some((first, last)) = first_and_last else { return Vec::new() };
         let begins = [0].into_iter().chain(EDGES).map(Duration::from_secs);
-        let all: Vec<Bucket> = begins.zip(self.counts).map(|(from, count)| Bucket { from, count }).collect();
-        let holds = |bucket: &Bucket| bucket.count > 0;
-        let (Some(first), Some(last)) = (all.iter().position(holds), all.iter().rposition(holds)) else {
-            return Vec::new();
-        };
-        let mut shown = all.get(first..=last).unwrap_or_default().to_vec();
+        let all = begins.zip(self.counts).map(|(from, count)| Bucket { from, count });
+        let mut shown: Vec<Bucket> = all.take(last + 1).skip(first).collect();
         while shown.len() > most.max(1) {
             let together = |pair: &[Bucket]| {
                 let from = pair.first().map_or(Duration::ZERO, |first| first.from);

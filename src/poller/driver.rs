@@ -17,6 +17,7 @@ use tokio::{
 use super::{
     core::{Action, Core, Counts, Ended, Question},
     health::News,
+    journal,
     outlook::{Eyes, Seen, Turn},
     shortage::Shortage,
     takeover,
@@ -304,9 +305,7 @@ impl<W: Wire> Driver<W> {
             let observation = wire.status(&transaction.told).await;
             let at = clock.now();
             let failure = observation.outcome.failure().cloned();
-            if let Some(failure) = &failure {
-                log_failure(failure, observation.body.as_deref(), transaction.told.transaction_id.as_str());
-            }
+            journal::answer(&transaction, &observation);
             let seen = store::Seen { transaction: id, observation, at: at.wall };
             let kept = keep(move || store.observe(seen, alerts::judge).wait()).await;
             Done { question, ticket, at, failure, kept }
@@ -329,7 +328,7 @@ impl<W: Wire> Driver<W> {
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                log_failure(failure, observation.body.as_deref(), "a route");
+                journal::failure(failure, observation.body.as_deref(), "a route");
             }
             let kept = keep(move || store.answer_quote(id, observation, at.wall).wait()).await;
             Done { question, ticket, at, failure, kept }
@@ -349,6 +348,9 @@ impl<W: Wire> Driver<W> {
         let news = self
             .core
             .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
+        if let Some(Failure::Throttled { .. }) = failure {
+            journal::slowed(&self.core.budget.ledger().pace, self.core.budget.ledger().limit(), at.mono);
+        }
         match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
@@ -367,6 +369,7 @@ impl<W: Wire> Driver<W> {
 
     /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
     async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
+        journal::news(news);
         let standing = self.read(Reader::profile_alerts).await?;
         let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
         let event = ProfileEvent {
@@ -498,12 +501,4 @@ fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
 /// Writes an answer on the pool for blocking work, and waits until it is kept.
 async fn keep(write: impl FnOnce() -> Result<(), StoreError> + Send + 'static) -> Result<(), StoreError> {
     spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))
-}
-
-/// Logs a failure with the whole body, as a quoted text in which nothing can act on a terminal (`service.md` 7.5).
-fn log_failure(failure: &Failure, body: Option<&str>, about: &str) {
-    match body {
-        Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
-        None => tracing::warn!(about, "{}", failure.line()),
-    }
 }

@@ -27,6 +27,7 @@ use super::{
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
+    tail,
     theme::Theme,
     update::{Heard, Msg, update},
     view::view,
@@ -68,6 +69,8 @@ pub struct Parts {
     pub outside: Outside,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
+    /// Where the log is, if there is one.
+    pub log: Option<PathBuf>,
     /// Writes transactions to a new file.
     pub export: Export,
 }
@@ -140,7 +143,7 @@ impl Drop for Dashboard {
         self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read and written; nobody else does any more.
         self.leaving.leave();
-        [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
+        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::call_off);
     }
 }
 
@@ -162,6 +165,9 @@ struct Dashboard {
     pages: SharedReader,
     numbers: SharedReader,
     details: SharedReader,
+    /// For the charts: it reads all that is tracked.
+    charts: SharedReader,
+    log: Option<PathBuf>,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -196,7 +202,7 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, outside, export, memory } = parts;
+        let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
@@ -209,6 +215,8 @@ impl Dashboard {
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
             details: store.shared_reader()?,
+            charts: store.shared_reader()?,
+            log,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
@@ -376,6 +384,8 @@ impl Dashboard {
                     Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
                 });
             }
+            Effect::LoadStatistics => self.read_statistics(profile),
+            Effect::LoadLog(known) => self.read_log(known),
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {
@@ -427,6 +437,21 @@ impl Dashboard {
     fn read(&mut self, reader: &SharedReader, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
         let reader = reader.clone();
         self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
+    }
+
+    fn read_statistics(&mut self, profile: String) {
+        let (reader, clock) = (self.charts.clone(), self.clock.clone());
+        self.spawn(move || {
+            let began = clock.now();
+            let read = reader.read(|reader| look::statistics(reader, &profile, began.wall));
+            let took = clock.now().mono.since(began.mono);
+            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), took)))
+        });
+    }
+
+    fn read_log(&mut self, known: Option<u64>) {
+        let log = self.log.clone();
+        self.spawn(move || Msg::Log(log.map_or(Err("There is no log here.".into()), |log| tail::read(&log, known))));
     }
 
     fn want_page(&mut self, request: PageRequest) {

@@ -59,7 +59,7 @@ pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     .areas(area);
     let (list, detail, preview) = match (screen, split) {
         (Screen::Detail, _) => (None, Some(body), None),
-        (Screen::Alerts, _) => (None, None, None),
+        (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, true) => {
             let [list, detail] =
                 Layout::horizontal([Constraint::Percentage(54), Constraint::Percentage(46)]).areas(body);
