@@ -4,6 +4,7 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
+mod aside;
 mod outward;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
@@ -27,14 +28,13 @@ use super::{
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
-    tail,
     theme::Theme,
     update::{Heard, Msg, update},
     view::view,
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, Reader, SharedReader, Store, StoreError},
+    store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
@@ -403,29 +403,31 @@ impl Dashboard {
         }
     }
 
-    /// Does what takes as long as the disk does, on the pool.
+    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
     fn work(&mut self, work: Work, at: DateTime<Utc>) {
         let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
-        match work {
-            Work::Edit(edit) => self.spawn(move || told(commands::edit(&store, &profile, edit, at))),
-            Work::Acknowledge { rows, note } => {
-                self.spawn(move || told(commands::acknowledge(&store, &profile, (rows, note), at)));
-            }
-            Work::Snooze { rows, until } => {
-                self.spawn(move || told(commands::snooze(&store, &profile, (rows, until), at)));
-            }
-            Work::Export { file, rows } => {
-                let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
-                let export = self.export;
-                self.spawn(move || {
+        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
+        let export = self.export;
+        self.spawn(move || {
+            let outcome = match work.clone() {
+                Work::Edit(edit) => commands::edit(&store, &profile, edit, at),
+                Work::Acknowledge { rows, note } => commands::acknowledge(&store, &profile, (rows, note), at),
+                Work::Snooze { rows, length } => commands::snooze(&store, &profile, (rows, length.from(at)), at),
+                Work::SnoozeAlert { alert, length } => {
+                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
+                    commands::edit(&store, &profile, edit, at)
+                }
+                Work::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
-                    let order = |rows| ExportOrder { file, rows, now: at, zone, leaving };
-                    let rows = rows.map_or_else(all, Ok).map_err(|error| error.to_string());
-                    let written = rows.and_then(|rows| export(&store, &order(rows)));
-                    written.map_or_else(|reason| Msg::Fault(format!("Nothing was written: {reason}")), Msg::Done)
-                });
-            }
-        }
+                    let written = rows.map_or_else(all, Ok).map(|rows| {
+                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
+                            .map_err(|reason| format!("Nothing was written: {reason}"))
+                    });
+                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
+                }
+            };
+            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
+        });
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.
@@ -437,21 +439,6 @@ impl Dashboard {
     fn read(&mut self, reader: &SharedReader, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
         let reader = reader.clone();
         self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
-    }
-
-    fn read_statistics(&mut self, profile: String) {
-        let (reader, clock) = (self.charts.clone(), self.clock.clone());
-        self.spawn(move || {
-            let began = clock.now();
-            let read = reader.read(|reader| look::statistics(reader, &profile, began.wall));
-            let took = clock.now().mono.since(began.mono);
-            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), took)))
-        });
-    }
-
-    fn read_log(&mut self, known: Option<u64>) {
-        let log = self.log.clone();
-        self.spawn(move || Msg::Log(log.map_or(Err("There is no log here.".into()), |log| tail::read(&log, known))));
     }
 
     fn want_page(&mut self, request: PageRequest) {
