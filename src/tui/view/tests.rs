@@ -373,6 +373,7 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod arrangement;
 mod log;
 mod queue;
 
