@@ -4,6 +4,7 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
+mod aside;
 mod outward;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
@@ -68,6 +69,8 @@ pub struct Parts {
     pub outside: Outside,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
+    /// Where the log is, if there is one.
+    pub log: Option<PathBuf>,
     /// Writes transactions to a new file.
     pub export: Export,
 }
@@ -140,7 +143,7 @@ impl Drop for Dashboard {
         self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read and written; nobody else does any more.
         self.leaving.leave();
-        [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
+        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::call_off);
     }
 }
 
@@ -162,6 +165,9 @@ struct Dashboard {
     pages: SharedReader,
     numbers: SharedReader,
     details: SharedReader,
+    /// For the charts: it reads all that is tracked.
+    charts: SharedReader,
+    log: Option<PathBuf>,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -196,7 +202,7 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, outside, export, memory } = parts;
+        let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
@@ -209,6 +215,8 @@ impl Dashboard {
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
             details: store.shared_reader()?,
+            charts: store.shared_reader()?,
+            log,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
@@ -380,6 +388,8 @@ impl Dashboard {
                     Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
                 });
             }
+            Effect::LoadStatistics => self.read_statistics(profile),
+            Effect::LoadLog(known) => self.read_log(known),
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {

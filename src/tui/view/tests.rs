@@ -374,6 +374,7 @@ fn filter_that_hides_all() {
 }
 
 mod arrangement;
+mod log;
 mod queue;
 
 #[test]
