@@ -6,6 +6,8 @@
 
 mod aside;
 mod outward;
+mod pace;
+mod reading;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
@@ -18,39 +20,32 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
-use self::outward::Outward;
+use self::{
+    outward::Outward,
+    pace::{Cause, Pace},
+    reading::Counting,
+};
 use super::{
     burst::Bursts,
     commands,
     effect::{Effect, Work},
     export::{Export, ExportOrder, Leaving},
-    look,
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
     theme::Theme,
-    update::{Heard, Msg, update},
+    update::{Msg, update},
     view::view,
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
+    store::{Edit, Follower, SharedReader, Store, StoreError},
 };
 
-/// Between two frames: 30 a second.
-const FRAME: Duration = Duration::from_millis(33);
-/// Between two frames that nobody looks at.
-const UNSEEN_FRAME: Duration = Duration::from_secs(1);
 /// The most events that are taken at once.
 const AT_ONCE: usize = 4096;
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
-const COUNTING: u32 = 20;
-/// The same for reading the list anew, if that takes long enough to be noticed.
-const PAGING: u32 = 4;
-const NOTICED: Duration = Duration::from_millis(50);
 
 /// How long what a person has open counts, unless it is said again.
 const ATTENTION: Duration = Duration::from_secs(60);
@@ -104,7 +99,7 @@ where
     loop {
         let now = dashboard.clock.now();
         dashboard.draw_if_due(terminal, now)?;
-        let wake = dashboard.wake(now);
+        let wake = dashboard.wake();
         let clock = dashboard.clock.clone();
         tokio::select! {
             biased;
@@ -183,21 +178,10 @@ struct Dashboard {
     counting: Counting,
     /// How the person left it the last time.
     remembered: Option<Remembered>,
-    dirty: bool,
+    pace: Pace,
     redraw: bool,
     quit: bool,
-    last_frame: Option<Mono>,
     next_tick: Mono,
-}
-
-/// When what is tracked is counted.
-#[derive(Default)]
-struct Counting {
-    wanted: bool,
-    /// Since when it is being counted, and for which view.
-    began: Option<(Mono, u64)>,
-    /// Not before that.
-    next: Mono,
 }
 
 impl Dashboard {
@@ -227,10 +211,9 @@ impl Dashboard {
             page_rest: (0, Mono::default()),
             counting: Counting::default(),
             remembered: memory.map(Remembered::read),
-            dirty: true,
+            pace: Pace::default(),
             redraw: false,
             quit: false,
-            last_frame: None,
             next_tick: clock.now().mono + SECOND,
             clock,
         };
@@ -245,23 +228,16 @@ impl Dashboard {
     }
 
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
-        let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= self.frame());
-        if self.dirty && due {
+        if self.pace.due(self.outward.focused).is_some_and(|due| due <= now.mono) {
             self.tell_terminal()?;
             self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map(drop))?;
-            (self.dirty, self.last_frame) = (false, Some(now.mono));
+            self.pace.drew(now.mono);
         }
         Ok(())
     }
 
-    /// Between two frames.
-    fn frame(&self) -> Duration {
-        if self.outward.focused { FRAME } else { UNSEEN_FRAME }
-    }
-
-    fn wake(&self, now: Now) -> Mono {
-        let frame = self.last_frame.map_or(now.mono, |last| last + self.frame());
-        let frame = if self.dirty { frame } else { self.next_tick };
+    fn wake(&self) -> Mono {
+        let frame = self.pace.due(self.outward.focused).unwrap_or(self.next_tick);
         let due = self.counting.wanted && self.counting.began.is_none();
         let wake = self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick });
         self.page_due().map_or(wake, |due| wake.min(due))
@@ -304,12 +280,13 @@ impl Dashboard {
     }
 
     fn on_event(&mut self, event: Event) {
+        self.pace.want(Cause::Person);
         match event {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),
             Event::Mouse(mouse) => self.take(Msg::Mouse(mouse)),
             Event::Resize(columns, rows) => self.take(Msg::Resize(columns, rows)),
-            Event::FocusGained => (self.outward.focused, self.dirty) = (true, true),
+            Event::FocusGained => self.outward.focused = true,
             Event::FocusLost => self.outward.focused = false,
         }
     }
@@ -331,7 +308,7 @@ impl Dashboard {
             Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
             message => message,
         };
-        self.dirty = true;
+        self.pace.want(Cause::News);
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
             update(&mut self.model, Msg::Trouble(trouble), self.clock.now());
@@ -352,7 +329,7 @@ impl Dashboard {
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
             Effect::Suspend => self.want_suspension(),
-            Effect::Redraw => (self.redraw, self.dirty) = (true, true),
+            Effect::Redraw => self.redraw = true,
             Effect::Import(batch) => self.spawn(move || {
                 Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))
             }),
@@ -368,42 +345,12 @@ impl Dashboard {
             Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
             Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
             Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
-            Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
-                look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
-            }),
-            Effect::LoadBody(row) => self.read(&self.details.clone(), move |reader| {
-                look::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
-            }),
-            Effect::LoadPage(request) => self.want_page(request),
-            Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, forwards } => {
-                let filter = self.model.list.listed();
-                self.read(&self.details.clone(), move |reader| {
-                    look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
-                });
-            }
-            Effect::LoadAlerts => {
-                let reader = self.details.clone();
-                self.spawn(move || {
-                    Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
-                });
-            }
-            Effect::LoadStatistics => self.read_statistics(profile),
-            Effect::LoadLog(known) => self.read_log(known),
-            Effect::FindMarks(wanted) => {
-                let filter = self.model.list.listed();
-                self.read(&self.details.clone(), move |reader| {
-                    look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
-                });
-            }
-            Effect::FindKnown(hashes) => {
-                self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
-            }
             Effect::LookAt(open) => {
                 let until = at + self.clock.on_the_wall(ATTENTION);
                 let viewer = self.model.setting.process;
                 store.look_at(viewer, open.map(|row| (row, until)), at).detach();
             }
+            reading => self.look(reading, at),
         }
     }
 
@@ -431,109 +378,6 @@ impl Dashboard {
                 }
             };
             Msg::Worked(work, outcome.map_err(|error| error.to_string()))
-        });
-    }
-
-    /// Does blocking work on the pool; what it returns comes back as a message.
-    fn spawn(&mut self, work: impl FnOnce() -> Msg + Send + 'static) {
-        self.tasks.spawn_blocking(work);
-    }
-
-    /// Reads the store on the pool; what fails is said.
-    fn read(&mut self, reader: &SharedReader, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
-        let reader = reader.clone();
-        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
-    }
-
-    fn want_page(&mut self, request: PageRequest) {
-        // Nobody waits any more for what another filter would have shown.
-        let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
-        if self.paging.as_ref().is_some_and(is_other) {
-            self.pages.call_off();
-        }
-        if self.counting.began.is_some_and(|(_, view)| view != request.view) {
-            self.numbers.call_off();
-        }
-        self.next_page = Some(request);
-    }
-
-    /// When the next part may be read.
-    fn page_due(&self) -> Option<Mono> {
-        let request = self.next_page.as_ref().filter(|_| self.paging.is_none())?;
-        let (view, rest) = self.page_rest;
-        Some(if view == request.view { rest } else { Mono::default() })
-    }
-
-    fn read_page_if_due(&mut self, now: Mono) {
-        if self.page_due().is_some_and(|due| due <= now)
-            && let Some(next) = self.next_page.take()
-        {
-            self.read_page(next);
-        }
-    }
-
-    fn paged(&mut self) {
-        let now = self.clock.now().mono;
-        let Some((view, began)) = self.paging.take() else { return };
-        let cost = now.since(began);
-        self.page_rest = (view, if cost > NOTICED { now + cost * PAGING } else { now });
-    }
-
-    fn read_page(&mut self, request: PageRequest) {
-        self.paging = Some((request.view, self.clock.now().mono));
-        let now = self.clock.now().wall;
-        let pages = self.pages.clone();
-        self.spawn(move || {
-            let page = pages.read(|reader| look::page(reader, &request, now));
-            Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
-        });
-    }
-
-    fn count_if_due(&mut self, now: Mono) {
-        let Counting { wanted: true, began: None, next } = self.counting else { return };
-        if now < next {
-            return;
-        }
-        (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
-        let (wall, list) = (self.clock.now().wall, &self.model.list);
-        let (listed, view, first) = (list.listed(), list.view(), list.part.rows.first().copied());
-        let numbers = self.numbers.clone();
-        self.spawn(move || {
-            let overview = numbers.read(|reader| look::overview(reader, (&listed, wall), (view, first)));
-            Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
-        });
-    }
-
-    fn counted(&mut self) {
-        let now = self.clock.now().mono;
-        let cost = self.counting.began.take().map_or(Duration::ZERO, |(began, _)| now.since(began));
-        self.counting.next = now + cost * COUNTING;
-    }
-
-    fn read_news(&mut self) {
-        self.reading = true;
-        let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
-        let store = self.store.clone();
-        self.spawn(move || {
-            let heard = || {
-                let heard = follower.read(|reader| {
-                    Ok(Heard {
-                        poller: reader.poller(&profile)?,
-                        profile_alerts: reader.profile_alerts()?,
-                        oldest_answer: reader.oldest_answer(&profile)?,
-                        ..Heard::default()
-                    })
-                })?;
-                // The news last: read, they don't come again.
-                Ok::<_, StoreError>(Heard { news: follower.news()?, ..heard })
-            };
-            match heard() {
-                Ok(heard) => Msg::News(Box::new(heard)),
-                Err(error) => {
-                    store.note(&error);
-                    Msg::NotRead(error.to_string())
-                }
-            }
         });
     }
 }

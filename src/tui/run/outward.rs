@@ -4,7 +4,7 @@
 
 use ratatui::{Terminal, backend::Backend};
 
-use super::{Dashboard, RunError, fault};
+use super::{Dashboard, RunError, fault, pace::Cause};
 use crate::tui::{
     model::Overlay,
     outside::{
@@ -128,7 +128,8 @@ impl Dashboard {
         // What the terminal was told is forgotten; so is its size, and whether it has the focus.
         (self.outward.title, self.outward.mouse, self.outward.focused) = (String::new(), false, true);
         let size = terminal.size().map_err(fault)?;
-        (self.redraw, self.dirty) = (true, true);
+        self.redraw = true;
+        self.pace.want(Cause::Person);
         self.take(Msg::Resize(size.width, size.height));
         Ok(())
     }

@@ -1,0 +1,183 @@
+//! The loop's reading of the store, on the pool: what changed, parts of the list, the numbers.
+//!
+//! One reading of a kind at a time, and the dearer it is, the longer it rests. It must never make the loop wait.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::Dashboard;
+use crate::{
+    clock::Mono,
+    store::{Reader, SharedReader, StoreError},
+    tui::{
+        effect::Effect,
+        look,
+        model::list::PageRequest,
+        update::{Heard, Msg},
+    },
+};
+
+/// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
+const COUNTING: u32 = 20;
+/// The same for reading the list anew, if that takes long enough to be noticed.
+const PAGING: u32 = 4;
+const NOTICED: Duration = Duration::from_millis(50);
+
+/// When what is tracked is counted.
+#[derive(Default)]
+pub(super) struct Counting {
+    pub(super) wanted: bool,
+    /// Since when it is being counted, and for which view.
+    pub(super) began: Option<(Mono, u64)>,
+    /// Not before that.
+    pub(super) next: Mono,
+}
+
+impl Dashboard {
+    /// Reads what an effect asks for.
+    pub(super) fn look(&mut self, effect: Effect, at: DateTime<Utc>) {
+        match effect {
+            Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
+                look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
+            }),
+            Effect::LoadBody(row) => self.read(&self.details.clone(), move |reader| {
+                look::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
+            }),
+            Effect::LoadPage(request) => self.want_page(request),
+            Effect::Count => self.counting.wanted = true,
+            Effect::FindAlert { row, forwards } => {
+                let filter = self.model.list.listed();
+                self.read(&self.details.clone(), move |reader| {
+                    look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
+                });
+            }
+            Effect::LoadAlerts => {
+                let reader = self.details.clone();
+                self.spawn(move || {
+                    Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
+                });
+            }
+            Effect::LoadStatistics => self.read_statistics(self.model.setting.profile.clone()),
+            Effect::LoadLog(known) => self.read_log(known),
+            Effect::FindMarks(wanted) => {
+                let filter = self.model.list.listed();
+                self.read(&self.details.clone(), move |reader| {
+                    look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+                });
+            }
+            Effect::FindKnown(hashes) => {
+                let profile = self.model.setting.profile.clone();
+                self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
+            }
+            _ => {}
+        }
+    }
+
+    /// Does blocking work on the pool; what it returns comes back as a message.
+    pub(super) fn spawn(&mut self, work: impl FnOnce() -> Msg + Send + 'static) {
+        self.tasks.spawn_blocking(work);
+    }
+
+    /// Reads the store on the pool; what fails is said.
+    pub(super) fn read(
+        &mut self,
+        reader: &SharedReader,
+        work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static,
+    ) {
+        let reader = reader.clone();
+        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
+    }
+
+    pub(super) fn want_page(&mut self, request: PageRequest) {
+        // Nobody waits any more for what another filter would have shown.
+        let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
+        if self.paging.as_ref().is_some_and(is_other) {
+            self.pages.call_off();
+        }
+        if self.counting.began.is_some_and(|(_, view)| view != request.view) {
+            self.numbers.call_off();
+        }
+        self.next_page = Some(request);
+    }
+
+    /// When the next part may be read.
+    pub(super) fn page_due(&self) -> Option<Mono> {
+        let request = self.next_page.as_ref().filter(|_| self.paging.is_none())?;
+        let (view, rest) = self.page_rest;
+        Some(if view == request.view { rest } else { Mono::default() })
+    }
+
+    pub(super) fn read_page_if_due(&mut self, now: Mono) {
+        if self.page_due().is_some_and(|due| due <= now)
+            && let Some(next) = self.next_page.take()
+        {
+            self.read_page(next);
+        }
+    }
+
+    pub(super) fn paged(&mut self) {
+        let now = self.clock.now().mono;
+        let Some((view, began)) = self.paging.take() else { return };
+        let cost = now.since(began);
+        self.page_rest = (view, if cost > NOTICED { now + cost * PAGING } else { now });
+    }
+
+    fn read_page(&mut self, request: PageRequest) {
+        self.paging = Some((request.view, self.clock.now().mono));
+        let now = self.clock.now().wall;
+        let pages = self.pages.clone();
+        self.spawn(move || {
+            let page = pages.read(|reader| look::page(reader, &request, now));
+            Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
+        });
+    }
+
+    pub(super) fn count_if_due(&mut self, now: Mono) {
+        let Counting { wanted: true, began: None, next } = self.counting else { return };
+        if now < next {
+            return;
+        }
+        (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
+        let (wall, list) = (self.clock.now().wall, &self.model.list);
+        let (listed, view, first) = (list.listed(), list.view(), list.part.rows.first().copied());
+        let numbers = self.numbers.clone();
+        self.spawn(move || {
+            let overview = numbers.read(|reader| look::overview(reader, (&listed, wall), (view, first)));
+            Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
+        });
+    }
+
+    pub(super) fn counted(&mut self) {
+        let now = self.clock.now().mono;
+        let cost = self.counting.began.take().map_or(Duration::ZERO, |(began, _)| now.since(began));
+        self.counting.next = now + cost * COUNTING;
+    }
+
+    pub(super) fn read_news(&mut self) {
+        self.reading = true;
+        let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
+        let store = self.store.clone();
+        self.spawn(move || {
+            let heard = || {
+                let heard = follower.read(|reader| {
+                    Ok(Heard {
+                        poller: reader.poller(&profile)?,
+                        profile_alerts: reader.profile_alerts()?,
+                        oldest_answer: reader.oldest_answer(&profile)?,
+                        ..Heard::default()
+                    })
+                })?;
+                // The news last: read, they don't come again.
+                Ok::<_, StoreError>(Heard { news: follower.news()?, ..heard })
+            };
+            match heard() {
+                Ok(heard) => Msg::News(Box::new(heard)),
+                Err(error) => {
+                    store.note(&error);
+                    Msg::NotRead(error.to_string())
+                }
+            }
+        });
+    }
+}
