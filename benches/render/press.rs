@@ -1,0 +1,200 @@
+//! From a key to the painted screen in the real loop, while answers pour into a long store.
+
+use std::{
+    convert::Infallible,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use crossterm::event::Event;
+use futures_util::stream;
+use hoptop::{
+    alerts,
+    clock::Clock,
+    store::Store,
+    tui::{
+        export::ExportOrder,
+        keymap,
+        outside::Outside,
+        run::{Parts, run},
+        theme::Theme,
+    },
+};
+use ratatui::{
+    Terminal,
+    backend::{Backend, ClearType, TestBackend, WindowSize},
+    buffer::Cell,
+    layout::{Position, Size},
+};
+use tokio::sync::{mpsc, watch};
+
+use crate::{desk, report::Report, tracked::Tracked};
+
+const SIZE: (u16, u16) = (200, 60);
+const TRACKED: usize = 100_000;
+const PRESSES: usize = 500;
+/// Answers a second that come in.
+const ANSWERS: usize = 1_000;
+/// They come in bursts of so many, one in ten with news.
+const BURST: usize = 10;
+
+/// A terminal that says in which row the selection was painted.
+struct Watched {
+    inner: TestBackend,
+    selected: watch::Sender<Option<u16>>,
+    frames: Arc<AtomicUsize>,
+}
+
+impl Backend for Watched {
+    type Error = Infallible;
+
+    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> Result<(), Infallible> {
+        self.inner.draw(content)
+    }
+
+    fn hide_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.hide_cursor()
+    }
+
+    fn show_cursor(&mut self) -> Result<(), Infallible> {
+        self.inner.show_cursor()
+    }
+
+    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
+        self.inner.get_cursor_position()
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Infallible> {
+        self.inner.set_cursor_position(position)
+    }
+
+    fn clear(&mut self) -> Result<(), Infallible> {
+        self.inner.clear()
+    }
+
+    fn clear_region(&mut self, region: ClearType) -> Result<(), Infallible> {
+        self.inner.clear_region(region)
+    }
+
+    fn size(&self) -> Result<Size, Infallible> {
+        self.inner.size()
+    }
+
+    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
+        self.inner.window_size()
+    }
+
+    fn flush(&mut self) -> Result<(), Infallible> {
+        let buffer = self.inner.buffer();
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.selected.send_replace((0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">"));
+        self.inner.flush()
+    }
+}
+
+pub fn print(clock: &Clock, report: &mut Report) {
+    let folder = tempfile::tempdir().unwrap();
+    let tracked = Tracked::make(&folder.path().join("hoptop.db"), TRACKED, clock);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    println!("\n| {TRACKED} tracked, at {}x{} | p50 | p99 | most | frames a second |", SIZE.0, SIZE.1);
+    println!("| --- | ---: | ---: | ---: | ---: |");
+    for answers in [0, ANSWERS] {
+        let (mut waits, rate, frames) = runtime.block_on(measure(&tracked, answers, clock));
+        waits.sort_by(f64::total_cmp);
+        let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize] * 1e3;
+        let what = format!("key press to painted screen with {rate:.0} answers a second, p99");
+        let p99 = report.at_most(&what, (at(0.99), 16.0), "ms");
+        println!(
+            "| a key, {rate:.0} answers a second coming in | {:.1} ms | {p99} | {:.1} ms | {frames:.0} |",
+            at(0.5),
+            at(1.0)
+        );
+    }
+}
+
+/// The seconds that each press took, answers and frames a second.
+async fn measure(tracked: &Tracked, answers: usize, clock: &Clock) -> (Vec<f64>, f64, f64) {
+    let (selected, screen) = watch::channel(None);
+    let frames = Arc::new(AtomicUsize::new(0));
+    let backend = Watched { inner: TestBackend::new(SIZE.0, SIZE.1), selected, frames: Arc::clone(&frames) };
+    let mut terminal = Terminal::new(backend).unwrap();
+    let (hands, input) = mpsc::unbounded_channel();
+    let input = stream::unfold(input, async |mut input: mpsc::UnboundedReceiver<io::Result<Event>>| {
+        Some((input.recv().await?, input))
+    });
+    let parts = Parts {
+        store: tracked.store.clone(),
+        clock: clock.clone(),
+        setting: desk::setting(),
+        theme: Theme::new(true, false),
+        outside: Outside::nowhere(),
+        memory: None,
+        log: None,
+        export: |_: &Store, _: &ExportOrder| Err("nothing is exported".into()),
+    };
+    let (is_over, kept) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let script = async {
+        let began = clock.now().mono;
+        let waits = press(&hands, screen, clock).await;
+        let seconds = clock.now().mono.since(began).as_secs_f64();
+        is_over.store(true, Ordering::Relaxed);
+        hands.send(Ok(Event::Key(keymap::parse("^C").unwrap()))).unwrap();
+        (waits, kept.load(Ordering::Relaxed) as f64 / seconds, frames.load(Ordering::Relaxed) as f64 / seconds)
+    };
+    let pour = pour(tracked, answers, (&is_over, &kept), clock);
+    let (ended, measured, ()) =
+        tokio::join!(run(&mut terminal, input, parts, std::future::pending::<()>()), script, pour);
+    ended.unwrap();
+    measured
+}
+
+/// Presses down and up in turn, each when the last one is painted and a moment has passed.
+async fn press(
+    hands: &mpsc::UnboundedSender<io::Result<Event>>,
+    mut screen: watch::Receiver<Option<u16>>,
+    clock: &Clock,
+) -> Vec<f64> {
+    let send = |key: &str| hands.send(Ok(Event::Key(keymap::parse(key).unwrap()))).unwrap();
+    screen.wait_for(Option::is_some).await.unwrap();
+    // Into the middle of the screen, where nothing scrolls; what is chosen stays in its row.
+    for _ in 0..10 {
+        send("j");
+    }
+    let first = screen.wait_for(|row| row.is_some_and(|row| row > 10)).await.unwrap().unwrap();
+    let mut waits = Vec::new();
+    for number in 0..PRESSES {
+        let (key, row) = if number.is_multiple_of(2) { ("j", first + 1) } else { ("k", first) };
+        // At no fixed distance from the last frame.
+        let pause = Duration::from_millis(40 + (number * 7 % 50) as u64);
+        clock.sleep_until(clock.now().mono + pause).await;
+        let pressed = clock.now().mono;
+        send(key);
+        screen.wait_for(|shown| *shown == Some(row)).await.unwrap();
+        waits.push(clock.now().mono.since(pressed).as_secs_f64());
+    }
+    waits
+}
+
+/// Keeps answers coming until it is over.
+async fn pour(tracked: &Tracked, answers: usize, (is_over, kept): (&AtomicBool, &AtomicUsize), clock: &Clock) {
+    if answers == 0 {
+        return;
+    }
+    let start = clock.now().mono;
+    let mut sent = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        for number in sent..sent + BURST {
+            // The same again brings no news, another step does.
+            let said = if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
+            let place = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
+            tracked.store.observe(tracked.seen(place, said, clock), alerts::judge).detach();
+        }
+        sent += BURST;
+        kept.store(sent, Ordering::Relaxed);
+        clock.sleep_until(start + Duration::from_secs_f64(sent as f64 / answers as f64)).await;
+    }
+}
