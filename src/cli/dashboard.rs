@@ -19,11 +19,11 @@ use super::{
     log,
     session::{Place, Polling, Running},
     signals::{self, Suspension},
-    with_context,
+    theme, with_context,
 };
 use crate::{
     clock::{self, Clock},
-    config::{ColorChoice, Settings},
+    config::Settings,
     poller::Scope,
     tui::{
         keys::Keys,
@@ -31,7 +31,6 @@ use crate::{
         outside::Outside,
         run::{Parts, RunError, run},
         terminal::Screen,
-        theme::Theme,
     },
 };
 
@@ -68,7 +67,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,
     };
-    let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
+    let theme = theme::of(settings)?;
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);

@@ -17,6 +17,7 @@ use super::{
     exit::Exit,
     export::to_new_file,
     session::{Place, Polling},
+    theme,
 };
 use crate::{
     clock::{self, Clock},
@@ -29,7 +30,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts, theme::Theme},
+    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -69,7 +70,8 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     store.import(PROFILE, world.transfers(), start).wait()?;
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let color = flags.color.map_or(!no_color, |color| color != ColorChoice::Never);
+    let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let theme = theme::of_environment(color, flags.ascii)?;
     let setting = Setting {
         profile: PROFILE.into(),
         shown_id: None,
@@ -87,7 +89,6 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let theme = Theme::new(color, flags.ascii);
         let outside = Outside::process(None, true);
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None };
         tokio::select! {

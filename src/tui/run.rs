@@ -5,6 +5,7 @@
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
 mod outward;
+mod wardrobe;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
@@ -17,7 +18,7 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
-use self::outward::Outward;
+use self::{outward::Outward, wardrobe::Wardrobe};
 use super::{
     burst::Bursts,
     commands,
@@ -150,7 +151,7 @@ fn fault(error: impl std::fmt::Display) -> RunError {
 
 struct Dashboard {
     model: Model,
-    theme: Theme,
+    wardrobe: Wardrobe,
     outward: Outward,
     bursts: Bursts,
     export: Export,
@@ -198,9 +199,11 @@ impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
         let Parts { store, clock, setting, theme, outside, export, memory } = parts;
         let size = terminal.size().map_err(fault)?;
+        let remembered = memory.map(Remembered::read);
+        let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
-            theme,
+            wardrobe: Wardrobe::new(theme, chosen),
             outward: Outward::new(outside),
             bursts: Bursts::default(),
             export,
@@ -218,7 +221,7 @@ impl Dashboard {
             next_page: None,
             page_rest: (0, Mono::default()),
             counting: Counting::default(),
-            remembered: memory.map(Remembered::read),
+            remembered,
             dirty: true,
             redraw: false,
             quit: false,
@@ -240,7 +243,7 @@ impl Dashboard {
         let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= self.frame());
         if self.dirty && due {
             self.tell_terminal()?;
-            self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map(drop))?;
+            self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop))?;
             (self.dirty, self.last_frame) = (false, Some(now.mono));
         }
         Ok(())
@@ -343,6 +346,10 @@ impl Dashboard {
             Effect::Quit => self.quit = true,
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
+            Effect::Dress(wanted) => {
+                let outcome = self.wardrobe.put_on(wanted);
+                self.take(Msg::Dressed(outcome));
+            }
             Effect::Suspend => self.want_suspension(),
             Effect::Redraw => (self.redraw, self.dirty) = (true, true),
             Effect::Import(batch) => self.spawn(move || {

@@ -14,6 +14,7 @@ mod palette;
 mod pointer;
 mod poll;
 mod prompt;
+mod theme;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -31,6 +32,7 @@ use super::{
         alerts::AlertPage,
         history::History,
         list::{PageRequest, Tab},
+        memory::ChosenTheme,
         prompt::Purpose,
         raw::Body,
     },
@@ -98,6 +100,8 @@ pub enum Msg {
     Done(String),
     /// Something failed that a person should know of.
     Fault(String),
+    /// The colours are other ones now, by this choice, or why they aren't.
+    Dressed(Result<Option<ChosenTheme>, String>),
     /// A second has passed.
     Tick,
 }
@@ -180,6 +184,10 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Done(text) => {
             prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
+            Vec::new()
+        }
+        Msg::Dressed(outcome) => {
+            theme::on_dressed(model, outcome, now);
             Vec::new()
         }
         Msg::Fault(text) if prompt::on_fault(model, &text) => Vec::new(),
@@ -407,6 +415,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
         Id::Delete => palette::open(model, "delete "),
+        Id::Theme => palette::open(model, "theme "),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),

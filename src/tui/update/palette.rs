@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, act, dispatch, filter};
+use super::{Effect, act, dispatch, filter, theme};
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
@@ -63,6 +63,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
         Id::Filter if !argument.is_empty() => set_filter(model, &argument, now),
         Id::Sort if !argument.is_empty() => sort(model, &argument, now),
         Id::Delete => delete(model, &argument, now),
+        Id::Theme if !argument.is_empty() => theme::choose(model, &argument, now),
         id => dispatch(model, id, now),
     }
 }

@@ -154,6 +154,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
         Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
+        Id::Theme => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "theme "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list nothing stands for the selected one.
         Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),

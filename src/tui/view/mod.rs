@@ -16,6 +16,7 @@ mod alerts;
 mod answer;
 mod columns;
 mod detail;
+mod ground;
 mod header;
 mod help;
 mod layout;
@@ -72,6 +73,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
     overlay(&look, frame, &panes);
+    ground::lay(theme, frame.buffer_mut());
 }
 
 fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
