@@ -187,7 +187,9 @@ fn complain(line: &str) {
 }
 
 fn is_wrong_setting(report: &Report) -> bool {
-    let wrong = |cause: &(dyn Error + 'static)| cause.is::<ConfigError>() || cause.is::<BaseUrlError>() || cause.is::<ThemeError>();
+    let wrong = |cause: &(dyn Error + 'static)| {
+        cause.is::<ConfigError>() || cause.is::<BaseUrlError>() || cause.is::<ThemeError>()
+    };
     report.chain().any(wrong)
 }
 

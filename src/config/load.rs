@@ -42,9 +42,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
     let id = inputs.id_source();
     let config_file = inputs.config.as_ref().map(|(path, _)| path.clone());
-    let weights: BTreeMap<String, f64> =
-        inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
-    let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
+    let weights = inputs.weights();
     let keys = inputs.keys();
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
     let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
@@ -115,6 +113,11 @@ impl<'a> Inputs<'a> {
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
         let profile = find(&file, &name)?;
         Ok(Self { env, config, file, name, profile })
+    }
+
+    fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
+        let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
+        in_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
     }
 
     fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {

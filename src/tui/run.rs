@@ -21,7 +21,7 @@ use tokio::{
 use self::{outward::Outward, wardrobe::Wardrobe};
 use super::{
     burst::Bursts,
-    commands,
+    commands::{self, Desk},
     effect::{Effect, Work},
     export::{Export, ExportOrder, Leaving},
     look,
@@ -243,7 +243,9 @@ impl Dashboard {
         let due = self.last_frame.is_none_or(|last| now.mono.since(last) >= self.frame());
         if self.dirty && due {
             self.tell_terminal()?;
-            self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop))?;
+            self.draw_whole::<B>(|| {
+                terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop)
+            })?;
             (self.dirty, self.last_frame) = (false, Some(now.mono));
         }
         Ok(())
@@ -342,6 +344,7 @@ impl Dashboard {
         let at = self.clock.now().wall;
         let store = self.store.clone();
         let profile = self.model.setting.profile.clone();
+        let desk = self.desk(at);
         match effect {
             Effect::Quit => self.quit = true,
             Effect::Copy(text) => self.copy(text),
@@ -361,8 +364,8 @@ impl Dashboard {
             }),
             Effect::Work(work) => self.work(work, at),
             Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
-            Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
-            Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
+            Effect::TakeBack => self.spawn(move || told(commands::take_back(&desk))),
+            Effect::DoAgain => self.spawn(move || told(commands::do_again(&desk))),
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
                 look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),
@@ -400,17 +403,22 @@ impl Dashboard {
         }
     }
 
+    /// What writing for the person needs.
+    fn desk(&self, at: DateTime<Utc>) -> Desk {
+        let Setting { profile, keys, .. } = &self.model.setting;
+        Desk { store: self.store.clone(), profile: profile.clone(), at, keys: keys.clone() }
+    }
+
     /// Does what takes as long as the disk does, on the pool.
     fn work(&mut self, work: Work, at: DateTime<Utc>) {
-        let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
+        let desk = self.desk(at);
+        let store = self.store.clone();
         match work {
-            Work::Edit(edit) => self.spawn(move || told(commands::edit(&store, &profile, edit, at))),
+            Work::Edit(edit) => self.spawn(move || told(commands::edit(&desk, edit))),
             Work::Acknowledge { rows, note } => {
-                self.spawn(move || told(commands::acknowledge(&store, &profile, (rows, note), at)));
+                self.spawn(move || told(commands::acknowledge(&desk, rows, note)));
             }
-            Work::Snooze { rows, until } => {
-                self.spawn(move || told(commands::snooze(&store, &profile, (rows, until), at)));
-            }
+            Work::Snooze { rows, until } => self.spawn(move || told(commands::snooze(&desk, rows, until))),
             Work::Export { file, rows } => {
                 let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
                 let export = self.export;

@@ -7,6 +7,7 @@
 pub mod add;
 pub mod alerts;
 pub mod detail;
+pub mod help;
 pub mod history;
 pub mod list;
 pub mod marks;
@@ -26,6 +27,7 @@ use self::{
     add::AddForm,
     alerts::AlertList,
     detail::Detail,
+    help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
     marks::Marks,
@@ -64,11 +66,8 @@ pub enum Overlay {
     /// Nothing.
     #[default]
     None,
-    /// The keys, scrolled down by so many lines.
-    Help {
-        /// Lines that are scrolled away.
-        scroll: usize,
-    },
+    /// The keys, and what is looked for among them.
+    Help(HelpPage),
     /// A reply for a ticket, as it was when it was asked for, scrolled down by so many lines.
     Answer {
         /// The reply.

@@ -111,7 +111,7 @@ fn with_arguments(command: &'static Command, typed: &str) -> Vec<Offer> {
 }
 
 /// What matches, with how well.
-fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
+pub(super) fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
     let mut buffer = Vec::new();

@@ -13,6 +13,7 @@ use crate::{
     },
     store::Edit,
     tui::{
+        command::Id,
         effect::Work,
         model::{
             Model, Overlay, Screen, Tone,
@@ -28,7 +29,9 @@ pub(super) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
     model.list.chosen |= model.list.selected.is_some();
     if model.screen == Screen::List {
         if !marks::end_range(model, now) {
-            model.tell(Tone::Bad, "The range reaches far: press v to mark it, or Esc, and then again.", now);
+            let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
+            let text = format!("The range reaches far: press {mark} to mark it, or {leave}, and then again.");
+            model.tell(Tone::Bad, text, now);
             return Vec::new();
         }
         if model.marks.count() > 0 {

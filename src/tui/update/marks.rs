@@ -7,6 +7,7 @@ use crate::{
     clock::Mono,
     domain::ids::RowId,
     tui::{
+        command::Id,
         effect::Markable,
         model::{Model, Tone, marks::Marks},
     },
@@ -59,7 +60,8 @@ pub(super) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
         true => {
-            let text = format!("{} marked (x): actions work on these; Esc unmarks.", model.marks.count());
+            let clear = model.setting.keys.shown(Id::Clear);
+            let text = format!("{} marked (x): actions work on these; {clear} unmarks.", model.marks.count());
             model.tell(Tone::Good, text, now);
         }
         false => too_many(model, now),
@@ -67,6 +69,7 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
 }
 
 fn too_many(model: &mut Model, now: Mono) {
-    let text = format!("Nothing was marked: it would be more than {} at once. / shows fewer.", Marks::MOST);
+    let filter = model.setting.keys.shown(Id::Filter);
+    let text = format!("Nothing was marked: it would be more than {} at once. {filter} shows fewer.", Marks::MOST);
     model.tell(Tone::Bad, text, now);
 }

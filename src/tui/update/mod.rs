@@ -7,6 +7,7 @@ mod add;
 mod alerts;
 mod detail;
 mod filter;
+mod help;
 mod marks;
 mod menu;
 mod offer;
@@ -30,6 +31,7 @@ use super::{
         Model, Overlay, Overview, Screen, Tone,
         add::AddForm,
         alerts::AlertPage,
+        help::HelpPage,
         history::History,
         list::{PageRequest, Tab},
         memory::ChosenTheme,
@@ -343,7 +345,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
+        Overlay::Help(_) => return help::on_key(model, key, now),
+        Overlay::None | Overlay::Answer { .. } => {}
     }
     let contexts = model.contexts();
     match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
@@ -368,9 +371,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Undo => vec![Effect::TakeBack],
         Id::Redo => vec![Effect::DoAgain],
         Id::Alerts => alerts::open(model, now.mono),
-        Id::Back if !matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. }) => {
-            alerts::back(model, now.mono)
-        }
+        Id::Back if !matches!(model.overlay, Overlay::Answer { .. }) => alerts::back(model, now.mono),
         Id::Clear if model.marks.is_empty() => filter::set(model, ""),
         Id::MarkRange => marks::range(model, now.mono),
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
@@ -400,7 +401,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),
         Id::Export => act::export(model, now),
-        Id::Help => model.overlay = Overlay::Help { scroll: 0 },
+        Id::Help => model.overlay = Overlay::Help(HelpPage::default()),
         Id::NextState => model.alert_list.turn(true),
         Id::PrevState => model.alert_list.turn(false),
         Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
@@ -449,7 +450,7 @@ fn half_page(model: &Model, now: Now) -> isize {
 fn scroll(model: &mut Model, lines: isize, now: Now) {
     let end = view::scroll_end(model, now);
     match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) => {
+        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),

@@ -109,8 +109,10 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     if said == "yes" {
         return vec![Effect::Delete(rows)];
     }
-    let ask =
-        format!("This removes {what} with all history for good: type :delete yes to do so. x only stops polling.");
+    let [colon, untrack] = [Id::CommandLine, Id::Untrack].map(|id| model.setting.keys.shown(id));
+    let ask = format!(
+        "This removes {what} with all history for good: type {colon}delete yes to do so. {untrack} only stops polling."
+    );
     model.tell(Tone::Bad, ask, now.mono);
     Vec::new()
 }

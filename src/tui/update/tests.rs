@@ -102,7 +102,7 @@ fn placed(context: Context, tab: &str) -> Desk {
             press(&mut model, &["j"; 12], now());
         }
         Context::Page => {
-            press(&mut model, &["?"], now());
+            model.overlay = Overlay::Answer { text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
     }
@@ -118,7 +118,7 @@ fn body() -> Body {
 
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
-        (Overlay::Help { scroll }, _) => *scroll,
+        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => *scroll,
         (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
@@ -140,7 +140,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let after = place(model);
     let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
-        Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
+        Id::Help => matches!(&model.overlay, Overlay::Help(page) if page.scroll == 0 && page.found.is_none()),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
         Id::PrevState => model.alert_list.tab == AlertTab::Resolved,

@@ -5,11 +5,7 @@ use crate::{
     clock::Now,
     domain::text,
     tui::{
-        model::{
-            Model, Tone,
-            memory::ChosenTheme,
-            palette::CONFIGURED,
-        },
+        model::{Model, Tone, memory::ChosenTheme, palette::CONFIGURED},
         theme::Shipped,
     },
 };

@@ -326,20 +326,6 @@ fn what_can_be_opened() {
 }
 
 #[test]
-fn help() {
-    let mut model = dashboard(SMALL);
-    press(&mut model, &["?"], now());
-    insta::assert_snapshot!(screen(&model));
-}
-
-#[test]
-fn help_scrolled_to_its_end() {
-    let mut model = dashboard(SMALL);
-    press(&mut model, &["?", "G"], now());
-    insta::assert_snapshot!(screen(&model));
-}
-
-#[test]
 fn add_dialog_with_every_result() {
     insta::assert_snapshot!(screen(&add_dialog(SMALL)));
 }
@@ -373,7 +359,9 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod help;
 mod queue;
+mod themes;
 
 #[test]
 fn narrow_and_low() {
@@ -431,7 +419,7 @@ const SCREENS: &[(&str, Make)] = &[
     ("detail", detail),
     ("help", |size| {
         let mut model = dashboard(size);
-        press(&mut model, &["?", "G"], now());
+        press(&mut model, &["?", "End"], now());
         model
     }),
     ("filter", |size| {

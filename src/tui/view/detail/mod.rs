@@ -33,7 +33,10 @@ use ratatui::{
 use super::{Look, layout::Panes};
 use crate::{
     domain::{span, transaction::Transaction, width},
-    tui::model::{Screen, detail::DetailTab},
+    tui::{
+        command::Id,
+        model::{Screen, detail::DetailTab},
+    },
 };
 
 /// What labels a line is this wide, so that what they label lines up.
@@ -128,9 +131,10 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
             let place = match (look.model.screen, count > rows) {
                 (_, false) => remark,
                 (Screen::Detail, true) => {
-                    format!("{remark}  lines {} to {} of {count}: j k", first + 1, (first + rows).min(count))
+                    let [down, up] = [Id::Down, Id::Up].map(|id| look.key(id));
+                    format!("{remark}  lines {} to {} of {count}: {down} {up}", first + 1, (first + rows).min(count))
                 }
-                (Screen::List | Screen::Alerts, true) => "more: Enter".to_owned(),
+                (Screen::List | Screen::Alerts, true) => format!("more: {}", look.key(Id::Open)),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }
