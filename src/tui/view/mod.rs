@@ -19,6 +19,7 @@ mod detail;
 mod ground;
 mod header;
 mod help;
+mod hyperlink;
 mod layout;
 mod list;
 mod marks;

@@ -360,6 +360,7 @@ fn filter_that_hides_all() {
 }
 
 mod help;
+mod hyperlinks;
 mod queue;
 mod themes;
 

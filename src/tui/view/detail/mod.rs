@@ -30,7 +30,7 @@ use ratatui::{
     widgets::{Block, Paragraph},
 };
 
-use super::{Look, layout::Panes};
+use super::{Look, hyperlink, layout::Panes};
 use crate::{
     domain::{span, transaction::Transaction, width},
     tui::{
@@ -112,6 +112,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     frame.render_widget(Paragraph::new(parts.top), top);
     frame.render_widget(Paragraph::new(content), parts.content);
+    hyperlink::mark(look, tx, inner, frame.buffer_mut());
     tabs::draw(look, (tab(look), &place), parts.tabs, frame);
 }
 
