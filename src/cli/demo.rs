@@ -16,6 +16,7 @@ use super::{
     dashboard, demo_id,
     exit::Exit,
     export::to_new_file,
+    plain,
     session::{Place, Polling},
     theme,
 };
@@ -58,7 +59,9 @@ fn speed(text: &str) -> Result<f64, String> {
 
 /// Runs the demonstration until its person quits.
 pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    let accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
+    let is_plain = flags.plain || accessible();
+    if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
         bail!("the demonstration needs a terminal; without one try `hoptop simulate` and `hoptop watch`");
     }
     let folder =
@@ -90,6 +93,13 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let outside = Outside::process(None, true);
+        if is_plain {
+            let parts = plain::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            return tokio::select! {
+                exit = plain::show(parts, Some(polling), place) => exit,
+                ended = serving => bail!("the simulated service ended: {ended:?}"),
+            };
+        }
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None };
         tokio::select! {
             exit = dashboard::show(parts, Some(polling), place) => exit,

@@ -23,6 +23,7 @@ pub mod import;
 pub mod json;
 pub mod list;
 mod log;
+mod plain;
 pub mod quote;
 mod quote_json;
 mod session;
