@@ -103,7 +103,7 @@ async fn tell(parts: Parts) -> Result<()> {
                 Order::Summary => say(&telling.summary(&parts).await?)?,
                 Order::Run(what) => {
                     let (orders, now) = (orders.clone(), parts.clock.now());
-                    spawn_blocking(move || orders.run(what, now)).await??;
+                    spawn_blocking(move || orders.run(&what, now)).await??;
                 }
             },
         }

@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, Reader, SharedReader, Store, StoreError},
+    store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
@@ -344,7 +344,6 @@ impl Dashboard {
         let at = self.clock.now().wall;
         let store = self.store.clone();
         let profile = self.model.setting.profile.clone();
-        let desk = self.desk(at);
         match effect {
             Effect::Quit => self.quit = true,
             Effect::Copy(text) => self.copy(text),
@@ -364,8 +363,8 @@ impl Dashboard {
             }),
             Effect::Work(work) => self.work(work, at),
             Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
-            Effect::TakeBack => self.spawn(move || told(commands::take_back(&desk))),
-            Effect::DoAgain => self.spawn(move || told(commands::do_again(&desk))),
+            Effect::TakeBack => self.write(at, commands::take_back),
+            Effect::DoAgain => self.write(at, commands::do_again),
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
                 look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),
@@ -409,28 +408,38 @@ impl Dashboard {
         Desk { store: self.store.clone(), profile: profile.clone(), at, keys: keys.clone() }
     }
 
-    /// Does what takes as long as the disk does, on the pool.
+    /// Writes for the person, and says what became of it.
+    fn write(&mut self, at: DateTime<Utc>, work: fn(&Desk) -> Result<String, StoreError>) {
+        let desk = self.desk(at);
+        self.spawn(move || told(work(&desk)));
+    }
+
+    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
     fn work(&mut self, work: Work, at: DateTime<Utc>) {
         let desk = self.desk(at);
         let store = self.store.clone();
-        match work {
-            Work::Edit(edit) => self.spawn(move || told(commands::edit(&desk, edit))),
-            Work::Acknowledge { rows, note } => {
-                self.spawn(move || told(commands::acknowledge(&desk, rows, note)));
-            }
-            Work::Snooze { rows, until } => self.spawn(move || told(commands::snooze(&desk, rows, until))),
-            Work::Export { file, rows } => {
-                let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
-                let export = self.export;
-                self.spawn(move || {
+        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
+        let export = self.export;
+        self.spawn(move || {
+            let outcome = match work.clone() {
+                Work::Edit(edit) => commands::edit(&desk, edit),
+                Work::Acknowledge { rows, note } => commands::acknowledge(&desk, rows, note),
+                Work::Snooze { rows, length } => commands::snooze(&desk, rows, length.from(at)),
+                Work::SnoozeAlert { alert, length } => {
+                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
+                    commands::edit(&desk, edit)
+                }
+                Work::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
-                    let order = |rows| ExportOrder { file, rows, now: at, zone, leaving };
-                    let rows = rows.map_or_else(all, Ok).map_err(|error| error.to_string());
-                    let written = rows.and_then(|rows| export(&store, &order(rows)));
-                    written.map_or_else(|reason| Msg::Fault(format!("Nothing was written: {reason}")), Msg::Done)
-                });
-            }
-        }
+                    let written = rows.map_or_else(all, Ok).map(|rows| {
+                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
+                            .map_err(|reason| format!("Nothing was written: {reason}"))
+                    });
+                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
+                }
+            };
+            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
+        });
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.

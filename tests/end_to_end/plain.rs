@@ -8,11 +8,13 @@ use super::{
 };
 
 fn until(running: &mut Running, part: &str) -> Vec<String> {
-    let mut lines = Vec::new();
+    /// Between two paragraphs there are one or two; at the end there is nothing else.
+    const EMPTY: usize = 3;
+    let mut lines: Vec<String> = Vec::new();
     loop {
-        let line = running.line();
-        assert!(!line.is_empty(), "no line with {part}: {lines:#?}");
-        lines.push(line);
+        lines.push(running.line());
+        let empty = lines.iter().rev().take_while(|line| line.is_empty()).count();
+        assert!(empty <= EMPTY, "no line with {part}: {lines:#?}");
         if lines.last().is_some_and(|line| line.contains(part)) {
             return lines;
         }

@@ -60,13 +60,17 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         count(Tab::Done)?,
     );
     let mut alerts = [(Severity::Critical, 0), (Severity::Warning, 0), (Severity::Info, 0)];
-    for (rule, standing) in reader.alert_counts()? {
+    let mut set_aside = 0;
+    for (rule, standing) in reader.alert_counts(now)? {
         let of_rule = alerts.iter_mut().filter(|(severity, _)| *severity == rule.severity());
-        of_rule.for_each(|(_, count)| *count += standing);
+        of_rule.for_each(|(_, count)| *count += standing.firing);
+        set_aside += standing.set_aside;
     }
     let alerts = alerts.map(|(severity, count)| format!("{count} {}", severity.name())).join(", ");
-    let mut lines =
-        vec![format!("hoptop, profile {}. {tracked}", text::clean(&setting.profile)), format!("Alerts: {alerts}.")];
+    let mut lines = vec![
+        format!("hoptop, profile {}. {tracked}", text::clean(&setting.profile)),
+        format!("Alerts: {alerts}; acknowledged or snoozed {set_aside}."),
+    ];
     for alert in reader.profile_alerts()?.iter().filter(|alert| alert.profile == setting.profile) {
         lines.push(of_profile(alert.rule, &alert.message));
     }

@@ -39,7 +39,7 @@ pub(super) enum Order {
     /// How everything stands.
     Summary,
     /// Something that reads or changes the store.
-    Run(Box<What>),
+    Run(What),
 }
 
 #[derive(Debug, Parser)]
@@ -70,7 +70,7 @@ pub(super) enum What {
     /// Take alerts on no more
     Unack(UnackArgs),
     /// Track one transaction
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// Stop polling some; they are kept
     Untrack(UntrackArgs),
     /// Take back what was done last
@@ -116,7 +116,7 @@ impl Orders {
         match Line::try_parse_from(words) {
             Ok(Line { what: What::Quit }) => Order::Quit,
             Ok(Line { what: What::Summary }) => Order::Summary,
-            Ok(Line { what }) => Order::Run(Box::new(what)),
+            Ok(Line { what }) => Order::Run(what),
             Err(error) => {
                 // Plain, whatever the terminal is; if nobody listens any more there is nobody to tell.
                 write!(io::stdout(), "{}", error.render()).ok();
@@ -144,7 +144,7 @@ impl Orders {
     }
 
     /// Carries an order out, and prints what came of it.
-    pub(super) fn run(&self, what: Box<What>, now: Now) -> Result<Exit> {
+    pub(super) fn run(&self, what: &What, now: Now) -> Result<Exit> {
         let mut out = io::BufWriter::new(io::stdout().lock());
         let cx = &mut Context {
             store: self.store.clone(),
@@ -156,7 +156,7 @@ impl Orders {
             ellipsis: self.ellipsis,
             out_is_terminal: io::stdout().is_terminal(),
         };
-        let done = match &*what {
+        let done = match what {
             What::List(args) => list::list(args, cx),
             What::Show(args) => show::show(args, cx),
             What::Answer(args) => answer::answer(args, cx, &self.templates),

@@ -4,7 +4,7 @@
 
 use crate::{
     domain::ids::RowId,
-    tui::{command::Id, effect::Effect},
+    tui::{command::Id, effect::Work},
 };
 
 /// The menu's state.
@@ -36,8 +36,8 @@ pub struct Entry {
 pub enum Choice {
     /// A command of the table.
     Command(Id),
-    /// Something to be done.
-    Effect(Effect),
+    /// Something to be written.
+    Work(Work),
     /// Poll these now.
     PollNow(Vec<RowId>),
     /// Nothing: the menu closes.

@@ -153,8 +153,10 @@ pub struct Setting {
 pub struct Overview {
     /// How many each saved view holds.
     pub tabs: [u64; 5],
-    /// How many alerts stand, by severity: critical, warning, info.
+    /// How many alerts fire, by severity: critical, warning, info.
     pub alerts: [u64; 3],
+    /// How many are acknowledged or snoozed.
+    pub set_aside: u64,
     /// The most urgent alert of a transaction, with that transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The list that was shown when it was counted.
@@ -306,6 +308,18 @@ impl Model {
                 before.filter(|(row, _)| Some(row) == first).map(|(_, count)| count).or(self.list.before);
         }
         self.overview = overview;
+    }
+
+    /// What is snoozed until a moment that has come fires again, whether or not anybody polls who would write that down.
+    pub fn end_snoozes(&mut self, now: DateTime<Utc>) {
+        let of_list = self.alert_list.page.iter_mut().flat_map(|page| &mut page.rows).map(|row| &mut row.alert);
+        let alerts = self.alerts.values_mut().flatten().chain(&mut self.profile_alerts);
+        alerts.chain(of_list).for_each(|alert| alert.end_snooze(now));
+    }
+
+    /// The gravest of what stands for the whole profile and isn't set aside.
+    pub fn profile_alert(&self) -> Option<&Alert> {
+        self.profile_alerts.iter().find(|alert| alert.set_aside.is_none())
     }
 
     /// The list may look otherwise by now: it is to be read again.

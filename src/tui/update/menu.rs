@@ -36,7 +36,7 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> Vec<Effect> {
     model.overlay = Overlay::None;
     match choice {
         Choice::Command(id) => dispatch(model, id, now),
-        Choice::Effect(effect) => vec![effect],
+        Choice::Work(work) => vec![Effect::Work(work)],
         Choice::PollNow(rows) => poll::ask(model, rows, now),
         Choice::Leave => Vec::new(),
     }

@@ -25,7 +25,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 pub use self::offer::Copied;
 use super::{
     command::{Context, Id},
-    effect::{Effect, Markable},
+    effect::{Effect, Markable, Work},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
@@ -98,6 +98,8 @@ pub enum Msg {
         /// Why not.
         reason: String,
     },
+    /// What became of something that was to be written: done or failed, in words.
+    Worked(Work, Result<String, String>),
     /// What a person asked for was done, in words.
     Done(String),
     /// Something failed that a person should know of.
@@ -127,6 +129,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
     let mut effects = take(model, message, now);
+    model.end_snoozes(now.wall);
     if model.list.selected != before {
         model.history = None;
         model.detail.on_another();
@@ -184,15 +187,14 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Copied(copied) => offer::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::Done(text) => {
-            prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
-        Msg::Dressed(outcome) => {
-            theme::on_dressed(model, outcome, now);
+        Msg::Dressed(outcome) => theme::on_dressed(model, outcome, now),
+        Msg::Worked(work, outcome) => {
+            act::on_worked(model, &work, outcome, now.mono);
             Vec::new()
         }
-        Msg::Fault(text) if prompt::on_fault(model, &text) => Vec::new(),
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
@@ -396,7 +398,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
     match id {
         Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
         Id::Acknowledge => act::acknowledge(model, now.mono),
-        Id::Snooze => act::snooze(model, now),
+        Id::Snooze => act::snooze(model, now.mono),
         Id::Note => act::ask(model, Purpose::Note, now.mono),
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),

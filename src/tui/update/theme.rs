@@ -23,7 +23,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
 }
 
 /// Remembers what was chosen, and says so.
-pub(super) fn on_dressed(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) {
+pub(super) fn on_dressed(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) -> Vec<Effect> {
     match outcome {
         Ok(chosen) => {
             let told = match &chosen {
@@ -35,4 +35,5 @@ pub(super) fn on_dressed(model: &mut Model, outcome: Result<Option<ChosenTheme>,
         }
         Err(reason) => model.tell(Tone::Bad, reason, now.mono),
     }
+    Vec::new()
 }

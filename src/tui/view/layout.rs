@@ -43,7 +43,7 @@ pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         LOW..HIGH => 5,
         HIGH.. => 7,
     };
-    let banner = u16::from(model.trouble.is_some() || !model.profile_alerts.is_empty());
+    let banner = u16::from(model.trouble.is_some() || model.profile_alert().is_some());
     let status = match (low, split) {
         (true, _) => 1,
         (false, false) => 3,
