@@ -260,7 +260,7 @@ fn the_title_counts_alerts_and_is_given_back() {
     let (mut session, _home) = demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     session.press("?");
-    session.wait_for(&["SYMBOLS"]);
+    session.wait_for(&["Search:"]);
     session.press("\u{3}");
     let (_, output) = session.end();
     for part in ["\u{1b}[22;2t", "\u{1b}]0;hoptop", "\u{1b}[?2026h", "\u{1b}[?2026l", "\u{1b}[?1004h", "\u{1b}[?1000h"]

@@ -2,6 +2,7 @@
 //!
 //! It knows nothing of what its choices do; `update` carries them out when the menu is gone.
 
+use super::columns::Column;
 use crate::{
     domain::ids::RowId,
     tui::{command::Id, effect::Work},
@@ -40,6 +41,8 @@ pub enum Choice {
     Work(Work),
     /// Poll these now.
     PollNow(Vec<RowId>),
+    /// Show this column, or hide it; the menu stays.
+    Column(Column),
     /// Nothing: the menu closes.
     Leave,
 }

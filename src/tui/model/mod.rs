@@ -6,6 +6,7 @@
 
 pub mod add;
 pub mod alerts;
+pub mod columns;
 pub mod detail;
 pub mod help;
 pub mod history;
@@ -259,23 +260,27 @@ impl Model {
     pub fn remember(&mut self, memory: Memory) {
         let tab = memory.tab();
         self.memory = memory;
-        self.list.set_tab(tab);
-        self.list.set_filter(self.memory.filter_of(tab), "");
+        self.show_as_left(tab);
     }
 
-    /// Shows another saved view, with the filter that it was left with.
+    /// Shows another saved view, with the filter and the columns that it was left with.
     pub fn show(&mut self, tab: Tab) {
         if tab != self.list.tab {
             self.memory = self.to_remember();
-            self.list.set_tab(tab);
-            self.list.set_filter(self.memory.filter_of(tab), "");
+            self.show_as_left(tab);
         }
+    }
+
+    fn show_as_left(&mut self, tab: Tab) {
+        self.list.set_tab(tab);
+        self.list.set_filter(self.memory.filter_of(tab), "");
+        self.list.columns = self.memory.columns_of(tab);
     }
 
     /// What is to be remembered now.
     pub fn to_remember(&self) -> Memory {
         let mut memory = self.memory.clone();
-        memory.leave(self.list.tab, &self.list.filter_text);
+        memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
         memory
     }
 

@@ -5,6 +5,7 @@
 mod act;
 mod add;
 mod alerts;
+mod columns;
 mod detail;
 mod filter;
 mod help;
@@ -374,6 +375,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Redo => vec![Effect::DoAgain],
         Id::Alerts => alerts::open(model, now.mono),
         Id::Back if !matches!(model.overlay, Overlay::Answer { .. }) => alerts::back(model, now.mono),
+        Id::FullScreen if model.screen == Screen::Detail => alerts::back(model, now.mono),
         Id::Clear if model.marks.is_empty() => filter::set(model, ""),
         Id::MarkRange => marks::range(model, now.mono),
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
@@ -417,6 +419,14 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Filter => filter::open(model),
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
+        Id::Columns => columns::open(model, 0),
+        Id::FullScreen if model.list.selected.is_some() => {
+            (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
+        }
+        Id::Pane => {
+            model.memory.pane = model.memory.pane.next();
+            model.tell(Tone::Good, model.memory.pane.words(), now.mono);
+        }
         Id::Delete => palette::open(model, "delete "),
         Id::Theme => palette::open(model, "theme "),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),

@@ -24,7 +24,7 @@ use crate::{
             alerts::AlertTab,
             detail::DetailTab,
             history::{EntryKind, HistoryEntry},
-            offer,
+            memory, offer,
         },
     },
 };
@@ -153,6 +153,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         }
         Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
         Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
+        Id::Columns => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Columns of All"),
+        // From the list to the detail, and back.
+        Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
+        Id::Pane => model.memory.pane == memory::Pane::Below,
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
         Id::Theme => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "theme "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
@@ -412,6 +416,7 @@ fn row(number: i64) -> String {
 
 mod act;
 mod alerts;
+mod columns;
 mod marks;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {

@@ -359,6 +359,7 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod arrangement;
 mod help;
 mod hyperlinks;
 mod queue;
