@@ -1,15 +1,17 @@
 //! The help's keys: letters look for something, the others scroll. Esc takes back what was typed, and then leaves.
 
 use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::backend::crossterm::EventHandler;
+use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::{Effect, dispatch};
 use crate::{
     clock::Now,
+    domain::text,
     tui::{
         command::{Context, Id},
         keymap,
-        model::{Model, Overlay},
+        keys::Keys,
+        model::{Model, Overlay, help::HelpPage},
     },
 };
 
@@ -25,6 +27,17 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         page.look_again(&model.setting.keys);
     }
     Vec::new()
+}
+
+/// Whether a paste is meant for the search: a word or two, as fast fingers bring them too. What is longer is to be added.
+pub(super) fn is_sought(pasted: &str) -> bool {
+    const LONGEST: usize = 24;
+    pasted.chars().count() <= LONGEST && !pasted.contains(char::is_control)
+}
+
+pub(super) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
+    page.input = Input::new(format!("{}{}", page.input.value(), text::clean(pasted)));
+    page.look_again(keys);
 }
 
 /// What a key that types nothing does on every page of text; the arrows scroll whatever they were given to.

@@ -322,7 +322,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             prompt::on_paste(model, text);
             Vec::new()
         }
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
+        Overlay::Help(page) if help::is_sought(text) => {
+            help::on_paste(page, text, &model.setting.keys);
+            Vec::new()
+        }
+        Overlay::None | Overlay::Help(_) | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }

@@ -27,8 +27,8 @@ pub(super) fn on_dressed(model: &mut Model, outcome: Result<Option<ChosenTheme>,
     match outcome {
         Ok(chosen) => {
             let told = match &chosen {
-                Some(chosen) => format!("Theme {}, also at the next start.", chosen.name),
-                None => "The theme that the settings name.".to_owned(),
+                Some(chosen) => format!("Theme: {}.", chosen.name),
+                None => "Theme: the one that the settings name.".to_owned(),
             };
             model.memory.theme = chosen;
             model.tell(Tone::Good, told, now.mono);

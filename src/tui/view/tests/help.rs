@@ -28,6 +28,25 @@ fn the_help_while_something_is_looked_for() {
 }
 
 #[test]
+fn a_word_that_is_pasted_is_looked_for_and_a_row_is_added() {
+    let mut model = help_at(SMALL, "next ");
+    model.take(Msg::Paste("alert".into()), now());
+    assert!(screen(&model).contains("next transaction with an alert"));
+    model.take(Msg::Paste("0xabcdef0123456789,42161,8453,quote-1".into()), now());
+    assert!(screen(&model).contains("Add or find"));
+}
+
+#[test]
+fn esc_takes_back_what_was_typed_and_then_leaves() {
+    let mut model = help_at(SMALL, "jk");
+    assert!(screen(&model).contains("Search: jk"));
+    press(&mut model, &["Esc"], now());
+    assert!(screen(&model).contains("MOVE"));
+    press(&mut model, &["Esc"], now());
+    assert!(!screen(&model).contains("Search:"));
+}
+
+#[test]
 fn where_there_is_little_room_the_legend_is_scrolled_to() {
     let mut model = help_at((80, 16), "");
     assert!(!screen(&model).contains("Severity"));
