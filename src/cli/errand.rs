@@ -183,6 +183,9 @@ pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result
             "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
                 .into()
         }
+        Some(PollerReport { paused_until: Some(until), .. }) if until > now => {
+            format!("polling is paused for {}, in a dashboard", span::long(span::between(now, until)))
+        }
         Some(PollerReport { resting_until: Some(until), health, last_error, .. }) if until > now => {
             let rest = span::long(span::between(now, until));
             let why = last_error.map_or_else(String::new, |error| format!(": {}", text::clean(&error)));

@@ -4,6 +4,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use chrono::{DateTime, Utc};
+
 use super::health::{Health, News};
 use crate::{
     budget::{Budget, Refused, Returned, Ticket},
@@ -39,6 +41,17 @@ pub enum Action {
     WaitForNews,
 }
 
+/// Requests since the poller started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many were sent.
+    pub requests: u64,
+    /// How many of them were answered with 429.
+    pub throttled: u64,
+    /// How many of them brought nothing for another reason.
+    pub failed: u64,
+}
+
 /// How a request ended.
 pub struct Ended<'a> {
     /// What it was about.
@@ -63,11 +76,12 @@ pub struct Core {
     /// Routes that people asked for, in that order, each once.
     routes: VecDeque<i64>,
     health: Health,
+    /// Until when a person wants nothing polled, if so.
+    paused_until: Option<DateTime<Utc>>,
     in_flight: usize,
     recent: VecDeque<Mono>,
     started: Mono,
-    requests: u64,
-    throttled: u64,
+    counts: Counts,
     /// How long requests take, the newer ones weighing more; seconds.
     trip: f64,
 }
@@ -80,11 +94,11 @@ impl Core {
             budget,
             routes: VecDeque::new(),
             health: Health::default(),
+            paused_until: None,
             in_flight: 0,
             recent: VecDeque::new(),
             started: from,
-            requests: 0,
-            throttled: 0,
+            counts: Counts::default(),
             trip: FIRST_TRIP,
         }
     }
@@ -92,6 +106,16 @@ impl Core {
     /// An earlier run left alerts of the whole profile: the first answer ends them.
     pub fn expect_recovery(&mut self) {
         self.health.expect_recovery();
+    }
+
+    /// A person wants nothing polled until then but what they ask for; `None` if they do again.
+    pub fn pause(&mut self, until: Option<DateTime<Utc>>) {
+        self.paused_until = until;
+    }
+
+    /// Until when a person wants nothing polled, if that is still to come.
+    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.paused_until.filter(|until| *until > now)
     }
 
     /// A person asked for this route, ahead of all polling.
@@ -104,6 +128,7 @@ impl Core {
     /// What to do now. After `Send` the request counts as sent.
     pub fn next(&mut self, now: Now) -> Action {
         self.scheduler.set_rate(self.allowed());
+        self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let resting_until = self.budget.ledger().pace.resting_until();
         let gate = match self.health.probe_at() {
             Some(_) if self.in_flight > 0 => return Action::WaitForNews,
@@ -139,7 +164,7 @@ impl Core {
 
     fn count(&mut self, now: Mono) {
         self.in_flight += 1;
-        self.requests += 1;
+        self.counts.requests += 1;
         self.recent.push_back(now);
         while self.recent.front().is_some_and(|sent| now.since(*sent) > USE_WINDOW) {
             self.recent.pop_front();
@@ -158,9 +183,11 @@ impl Core {
         };
         let trip = self.budget.hand_back(ticket, returned, (at.mono, now));
         self.trip += TRIP_FOLLOWS * (trip.as_secs_f64() - self.trip);
+        let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
+        self.counts.failed += u64::from(failure.is_some() && !is_throttled);
         let ending = match failure {
             Some(Failure::Throttled { .. }) => {
-                self.throttled += 1;
+                self.counts.throttled += 1;
                 Ending::Elsewhere
             }
             // The ID is meant, not the transaction.
@@ -189,7 +216,7 @@ impl Core {
     /// What the request was about is gone from the store, so that it didn't go out.
     pub fn gone(&mut self, question: Question, ticket: Ticket, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.requests = self.requests.saturating_sub(1);
+        self.counts.requests = self.counts.requests.saturating_sub(1);
         self.recent.pop_back();
         self.budget.hand_back(ticket, Returned::Failed, (now.mono, now.mono));
         if let Question::Status(id) = question {
@@ -215,9 +242,14 @@ impl Core {
         Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.watched() as u64 }
     }
 
-    /// Requests sent so far, and how many of them were answered with 429.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.requests, self.throttled)
+    /// Requests so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// For how long it has been there.
+    pub fn running(&self, now: Mono) -> Duration {
+        now.since(self.started)
     }
 
     /// How it goes, in a word, and until when nothing is sent, if so.
@@ -230,7 +262,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, TimeDelta};
+    use chrono::TimeDelta;
 
     use super::*;
     use crate::{
@@ -279,6 +311,28 @@ mod tests {
         assert_eq!(end(&mut core, first, None, at(200)), None);
         assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
         assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)));
+    }
+
+    #[test]
+    fn while_it_is_paused_only_what_a_person_asks_for_goes_out() {
+        let mut core = core(10.0, 3);
+        core.pause(Some(at(60_000).wall));
+        core.scheduler.look_at(vec![RowId(1)]);
+        assert_eq!(core.next(at(0)), Action::WaitForNews);
+        core.scheduler.request(RowId(2), at(0));
+        core.request_route(7);
+        let asked: Vec<_> = [0, 1_000]
+            .map(|moment| {
+                let sent = send(&mut core, at(moment));
+                let question = sent.0;
+                end(&mut core, sent, None, at(moment));
+                question
+            })
+            .into();
+        assert_eq!(asked, [Question::Route(7), Question::Status(RowId(2))]);
+        assert_eq!(core.next(at(59_999)), Action::WaitForNews);
+        assert!(matches!(core.next(at(60_000)), Action::Send(..)), "the moment has come");
+        core.pause(None);
     }
 
     #[test]
@@ -345,7 +399,7 @@ mod tests {
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(News::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
-        assert_eq!(core.counts(), (1, 1));
+        assert_eq!(core.counts(), Counts { requests: 1, throttled: 1, failed: 0 });
     }
 
     #[test]

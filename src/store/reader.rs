@@ -16,9 +16,11 @@ use super::{
     forecasts::{self, RouteStats},
     import::Foreseen,
     listing::{self, Listed, Listing},
+    minutes::{self, Minute},
     notes::{self, Note},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
+    pauses,
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
     records,
@@ -226,6 +228,11 @@ impl Reader {
         pollers::read(&self.connection, profile)
     }
 
+    /// What a profile's budget was spent on since a moment, minute by minute, the oldest first.
+    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<Minute>, StoreError> {
+        minutes::since(&self.connection, profile, since)
+    }
+
     /// What was learned of how long things take.
     pub fn experience(&self, profile: &str) -> Result<Experience, StoreError> {
         forecasts::experience(&self.connection, profile)
@@ -244,6 +251,11 @@ impl Reader {
     /// What people look at, at `at`.
     pub fn looked_at(&self, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
         attention::open(&self.connection, at)
+    }
+
+    /// Until when a profile isn't polled, since a person wants so; `None` if it is, at `now`.
+    pub fn paused_until(&self, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        pauses::until(&self.connection, profile, now)
     }
 
     /// What the service said of a chain.

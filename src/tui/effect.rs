@@ -101,6 +101,8 @@ pub enum Effect {
     Import(Vec<NewTransaction>),
     /// Ask whoever polls to poll these now.
     PollNow(Vec<RowId>),
+    /// Poll nothing for so many minutes but what a person asks for; without a number poll again.
+    Pause(Option<i64>),
     /// Write something into the store, or out of it.
     Work(Work),
     /// Remove these for good.
@@ -136,6 +138,10 @@ pub enum Effect {
     },
     /// Read the alerts' own list.
     LoadAlerts,
+    /// Read what the charts show.
+    LoadStatistics,
+    /// Read the end of the log, unless it is so long still.
+    LoadLog(Option<u64>),
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
     /// Find which of these hashes, or parts of hashes, are tracked.

@@ -4,12 +4,13 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
+mod aside;
 mod outward;
 mod wardrobe;
+mod writing;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
-use chrono::{DateTime, Utc};
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
@@ -21,9 +22,9 @@ use tokio::{
 use self::{outward::Outward, wardrobe::Wardrobe};
 use super::{
     burst::Bursts,
-    commands::{self, Desk},
-    effect::{Effect, Work},
-    export::{Export, ExportOrder, Leaving},
+    commands,
+    effect::Effect,
+    export::{Export, Leaving},
     look,
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
@@ -34,7 +35,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
+    store::{Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
@@ -52,9 +53,6 @@ const COUNTING: u32 = 20;
 const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 
-/// How long what a person has open counts, unless it is said again.
-const ATTENTION: Duration = Duration::from_secs(60);
-
 /// What the loop needs.
 pub struct Parts {
     /// What it shows, and where commands go.
@@ -69,6 +67,8 @@ pub struct Parts {
     pub outside: Outside,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
+    /// Where the log is, if there is one.
+    pub log: Option<PathBuf>,
     /// Writes transactions to a new file.
     pub export: Export,
 }
@@ -131,17 +131,12 @@ where
     }
 }
 
-/// What became of a command, for the person.
-fn told(outcome: Result<String, StoreError>) -> Msg {
-    outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
-}
-
 impl Drop for Dashboard {
     fn drop(&mut self) {
         self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read and written; nobody else does any more.
         self.leaving.leave();
-        [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
+        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::call_off);
     }
 }
 
@@ -163,6 +158,9 @@ struct Dashboard {
     pages: SharedReader,
     numbers: SharedReader,
     details: SharedReader,
+    /// For the charts: it reads all that is tracked.
+    charts: SharedReader,
+    log: Option<PathBuf>,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -197,7 +195,7 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, outside, export, memory } = parts;
+        let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
@@ -212,6 +210,8 @@ impl Dashboard {
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
             details: store.shared_reader()?,
+            charts: store.shared_reader()?,
+            log,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
@@ -342,27 +342,19 @@ impl Dashboard {
 
     fn perform(&mut self, effect: Effect) {
         let at = self.clock.now().wall;
-        let store = self.store.clone();
         let profile = self.model.setting.profile.clone();
         match effect {
             Effect::Quit => self.quit = true,
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
-            Effect::Dress(wanted) => {
-                let outcome = self.wardrobe.put_on(wanted);
-                self.take(Msg::Dressed(outcome));
-            }
+            Effect::Dress(wanted) => self.dress(wanted),
             Effect::Suspend => self.want_suspension(),
             Effect::Redraw => (self.redraw, self.dirty) = (true, true),
-            Effect::Import(batch) => self.spawn(move || {
-                Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))
-            }),
-            Effect::PollNow(rows) => self.spawn(move || match store.request_poll(rows, at).wait() {
-                Ok(()) => Msg::Tick,
-                Err(error) => Msg::Fault(error.to_string()),
-            }),
+            Effect::Import(batch) => self.import(batch, at),
+            Effect::PollNow(rows) => self.poll_now(rows, at),
+            Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Work(work) => self.work(work, at),
-            Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
+            Effect::Delete(rows) => self.delete(rows, at),
             Effect::TakeBack => self.write(at, commands::take_back),
             Effect::DoAgain => self.write(at, commands::do_again),
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
@@ -385,6 +377,8 @@ impl Dashboard {
                     Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
                 });
             }
+            Effect::LoadStatistics => self.read_statistics(profile),
+            Effect::LoadLog(known) => self.read_log(known),
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {
@@ -394,52 +388,8 @@ impl Dashboard {
             Effect::FindKnown(hashes) => {
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
-            Effect::LookAt(open) => {
-                let until = at + self.clock.on_the_wall(ATTENTION);
-                let viewer = self.model.setting.process;
-                store.look_at(viewer, open.map(|row| (row, until)), at).detach();
-            }
+            Effect::LookAt(open) => self.look_at(open, at),
         }
-    }
-
-    /// What writing for the person needs.
-    fn desk(&self, at: DateTime<Utc>) -> Desk {
-        let Setting { profile, keys, .. } = &self.model.setting;
-        Desk { store: self.store.clone(), profile: profile.clone(), at, keys: keys.clone() }
-    }
-
-    /// Writes for the person, and says what became of it.
-    fn write(&mut self, at: DateTime<Utc>, work: fn(&Desk) -> Result<String, StoreError>) {
-        let desk = self.desk(at);
-        self.spawn(move || told(work(&desk)));
-    }
-
-    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
-    fn work(&mut self, work: Work, at: DateTime<Utc>) {
-        let desk = self.desk(at);
-        let store = self.store.clone();
-        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
-        let export = self.export;
-        self.spawn(move || {
-            let outcome = match work.clone() {
-                Work::Edit(edit) => commands::edit(&desk, edit),
-                Work::Acknowledge { rows, note } => commands::acknowledge(&desk, rows, note),
-                Work::Snooze { rows, length } => commands::snooze(&desk, rows, length.from(at)),
-                Work::SnoozeAlert { alert, length } => {
-                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
-                    commands::edit(&desk, edit)
-                }
-                Work::Export { file, rows } => {
-                    let all = || store.reader()?.listing(&shown, at).all();
-                    let written = rows.map_or_else(all, Ok).map(|rows| {
-                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
-                            .map_err(|reason| format!("Nothing was written: {reason}"))
-                    });
-                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
-                }
-            };
-            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
-        });
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.

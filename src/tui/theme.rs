@@ -7,7 +7,10 @@ mod file;
 
 pub use self::{color::Depth, file::Palette};
 
-use ratatui::{style::Style, symbols::border};
+use ratatui::{
+    style::Style,
+    symbols::{bar, border},
+};
 
 use crate::domain::{
     alert::Severity,
@@ -26,6 +29,19 @@ const ASCII_BORDER: border::Set<'static> = border::Set {
     vertical_right: "|",
     horizontal_top: "-",
     horizontal_bottom: "-",
+};
+
+/// Bars of `#`, with `.` and `:` for less than a whole cell.
+const ASCII_BARS: bar::Set<'static> = bar::Set {
+    full: "#",
+    seven_eighths: "#",
+    three_quarters: "#",
+    five_eighths: "#",
+    half: ":",
+    three_eighths: ":",
+    one_quarter: ".",
+    one_eighth: ".",
+    empty: " ",
 };
 
 /// A theme that hoptop has.
@@ -181,6 +197,12 @@ impl Theme {
     /// What the terminal shows, whatever the theme.
     pub fn abilities(&self) -> Abilities {
         self.abilities
+    }
+
+    /// What bars are made of, from an eighth of a cell to a whole one.
+    pub fn bars(&self) -> bar::Set<'static> {
+        // Without anything but ASCII, text is left out by ASCII too.
+        if self.ellipsis.is_ascii() { ASCII_BARS } else { bar::NINE_LEVELS }
     }
 
     /// What has no other meaning, and the ground of the screen.

@@ -11,6 +11,7 @@ pub mod detail;
 pub mod help;
 pub mod history;
 pub mod list;
+pub mod log;
 pub mod marks;
 pub mod memory;
 pub mod menu;
@@ -18,6 +19,7 @@ pub mod offer;
 pub mod palette;
 pub mod prompt;
 pub mod raw;
+pub mod stats;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -31,12 +33,14 @@ use self::{
     help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
+    log::LogPane,
     marks::Marks,
     memory::Memory,
     menu::Menu,
     offer::Offer,
     palette::Palette,
     prompt::Prompt,
+    stats::Charts,
 };
 use crate::{
     clock::Mono,
@@ -59,6 +63,10 @@ pub enum Screen {
     Detail,
     /// The alerts' own list.
     Alerts,
+    /// The charts.
+    Stats,
+    /// The log.
+    Log,
 }
 
 /// What lies over the screen and takes the keys.
@@ -198,6 +206,12 @@ pub struct Model {
     pub alert_list: AlertList,
     /// What fills the screen.
     pub screen: Screen,
+    /// What filled it before the charts or the log: Esc leads back there.
+    pub behind: Screen,
+    /// The charts.
+    pub charts: Charts,
+    /// The log.
+    pub log: LogPane,
     /// What lies over it.
     pub overlay: Overlay,
     /// How the person looks at what is open.
@@ -240,6 +254,9 @@ impl Model {
             marks: Marks::default(),
             alert_list: AlertList::default(),
             screen: Screen::List,
+            behind: Screen::List,
+            charts: Charts::default(),
+            log: LogPane::default(),
             overlay: Overlay::None,
             detail: Detail::default(),
             history: None,
@@ -289,7 +306,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.held = self.screen == Screen::Detail;
+        self.list.held = self.is_open();
         let open = self.list.selected.filter(|_| self.list.held);
         self.transactions.retain(|row, _| Some(*row) == open);
         self.alerts.retain(|row, _| Some(*row) == open);
@@ -339,6 +356,8 @@ impl Model {
             (_, Screen::List) => &[Context::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
             (_, Screen::Alerts) => &[Context::Alerts],
+            (_, Screen::Stats) => &[Context::Stats],
+            (_, Screen::Log) => &[Context::Log],
         }
     }
 
@@ -358,7 +377,19 @@ impl Model {
         match self.screen {
             Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
             Screen::List | Screen::Detail => self.selected(),
+            Screen::Stats | Screen::Log => None,
         }
+    }
+
+    /// Whether the charts or the log fill the screen.
+    pub fn is_aside(&self) -> bool {
+        matches!(self.screen, Screen::Stats | Screen::Log)
+    }
+
+    /// Whether a transaction is open, on the screen or behind the charts or the log.
+    pub fn is_open(&self) -> bool {
+        let screen = if self.is_aside() { self.behind } else { self.screen };
+        screen == Screen::Detail
     }
 
     /// What stands for a transaction.
@@ -390,6 +421,11 @@ impl Model {
     /// The poller's report, unless no poller can be there any more.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
         self.poller.as_ref().filter(|report| report.is_live(now))
+    }
+
+    /// Until when nothing is polled, since a person wants so.
+    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.live_poller(now)?.paused_until.filter(|until| *until > now)
     }
 
     /// Says something for a while.

@@ -1,8 +1,10 @@
 //! The loop's themes: the one that the settings name, and the one that is shown.
 
+use super::Dashboard;
 use crate::tui::{
     model::memory::ChosenTheme,
     theme::{Shipped, Theme},
+    update::Msg,
 };
 
 /// Why another theme would show nothing.
@@ -33,6 +35,14 @@ impl Wardrobe {
         let instead_of = self.configured.name().to_owned();
         self.worn = wanted.map_or_else(|| self.configured.clone(), |shipped| Theme::shipped(shipped, abilities));
         Ok(wanted.map(|shipped| ChosenTheme { name: shipped.name().into(), instead_of }))
+    }
+}
+
+impl Dashboard {
+    /// Shows another theme, and says so.
+    pub(super) fn dress(&mut self, wanted: Option<Shipped>) {
+        let outcome = self.wardrobe.put_on(wanted);
+        self.take(Msg::Dressed(outcome));
     }
 }
 

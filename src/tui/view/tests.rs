@@ -362,6 +362,7 @@ fn filter_that_hides_all() {
 mod arrangement;
 mod help;
 mod hyperlinks;
+mod log;
 mod queue;
 mod themes;
 

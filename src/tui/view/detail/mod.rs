@@ -91,7 +91,7 @@ fn inside(panes: &Panes, pane: Rect) -> Rect {
 fn tab(look: &Look<'_>) -> DetailTab {
     match look.model.screen {
         Screen::Detail => look.model.detail.tab,
-        Screen::List | Screen::Alerts => DetailTab::Summary,
+        _ => DetailTab::Summary,
     }
 }
 
@@ -127,7 +127,7 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
             let (rows, count) = (size.1, lines.len());
             let first = match look.model.screen {
                 Screen::Detail => look.model.detail.place().min(count.saturating_sub(rows)),
-                Screen::List | Screen::Alerts => 0,
+                _ => 0,
             };
             let place = match (look.model.screen, count > rows) {
                 (_, false) => remark,
@@ -135,7 +135,7 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
                     let [down, up] = [Id::Down, Id::Up].map(|id| look.key(id));
                     format!("{remark}  lines {} to {} of {count}: {down} {up}", first + 1, (first + rows).min(count))
                 }
-                (Screen::List | Screen::Alerts, true) => format!("more: {}", look.key(Id::Open)),
+                (_, true) => format!("more: {}", look.key(Id::Open)),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }
