@@ -461,7 +461,7 @@ async fn a_key_is_drawn_at_once_without_the_focus_too() {
             person.clock.now().mono.since(before)
         };
         person.send(Event::FocusLost);
-        assert!(waited(person, "?", "SYMBOLS").await < Duration::from_millis(100));
+        assert!(waited(person, "?", "Search:").await < Duration::from_millis(100));
         person.send(Event::FocusGained);
         assert!(waited(person, "Esc", "q quit").await < Duration::from_millis(100));
         person.press("^C");

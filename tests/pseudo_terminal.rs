@@ -38,6 +38,36 @@ fn the_demonstration_opens_a_transaction_and_quits() {
 }
 
 #[test]
+fn for_screen_readers_lines_are_only_ever_added() {
+    let (mut session, _home) =
+        start(env!("CARGO_BIN_EXE_hoptop"), &["demo", "--plain", "--transactions", "5", "--speed", "100"]);
+    session.wait_for(&["hoptop, profile demo. Tracked 5", "Type help and Enter"]);
+    session.wait_for(&["status success"]);
+    session.press("list\r");
+    session.wait_for(&["5 shown of 5"]);
+    session.press("quit\r");
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 0);
+    assert!(!output.contains('\u{1b}'), "{output}");
+}
+
+#[test]
+fn without_colours_the_selection_is_bold_and_reversed_and_nothing_has_a_colour() {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["demo", "--transactions", "20"]).env("HOME", home.path()).env("TMPDIR", home.path());
+    let mut session = Session::start(command.env("NO_COLOR", "1").env("HOPTOP_THEME", "dark"), (80, 24));
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.press("q");
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 0);
+    assert!(output.contains("\u{1b}[7m") && output.contains("\u{1b}[1m"));
+    let is_color = |code: &str| code.starts_with("38;") || code.starts_with("48;");
+    let mut codes = output.split("\u{1b}[").skip(1).filter_map(|rest| rest.split_once('m').map(|(code, _)| code));
+    assert_eq!(codes.find(|code| is_color(code) && !code.ends_with(";39")), None);
+}
+
+#[test]
 fn a_pasted_row_is_tracked() {
     let (mut session, _home) = demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
@@ -230,7 +260,7 @@ fn the_title_counts_alerts_and_is_given_back() {
     let (mut session, _home) = demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     session.press("?");
-    session.wait_for(&["SYMBOLS"]);
+    session.wait_for(&["Search:"]);
     session.press("\u{3}");
     let (_, output) = session.end();
     for part in ["\u{1b}[22;2t", "\u{1b}]0;hoptop", "\u{1b}[?2026h", "\u{1b}[?2026l", "\u{1b}[?1004h", "\u{1b}[?1000h"]

@@ -16,14 +16,14 @@ use super::{
     hang_up,
     housekeeping::Housekeeping,
     list::{self, ListArgs},
-    log,
+    log, plain,
     session::{Place, Polling, Running},
     signals::{self, Suspension},
-    with_context,
+    theme, with_context,
 };
 use crate::{
     clock::{self, Clock},
-    config::{ColorChoice, Settings},
+    config::Settings,
     poller::Scope,
     tui::{
         keys::Keys,
@@ -31,7 +31,6 @@ use crate::{
         outside::Outside,
         run::{Parts, RunError, run},
         terminal::Screen,
-        theme::Theme,
     },
 };
 
@@ -41,12 +40,14 @@ const WITHOUT_POLLING: &str =
 
 /// Shows the dashboard; without a terminal it prints the list and says so.
 pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
-    let no_screen = if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    // Whoever asks for lines gets them in a pipe too; a variable that is set for good must not keep a script waiting.
+    let is_plain = cli.global.flags().plain || settings.plain && io::stdout().is_terminal();
+    let no_screen = if is_plain {
+        None
+    } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         Some("no terminal, so this is the list; `hoptop watch` polls without one")
     } else if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        Some("TERM=dumb can't show the dashboard, so this is the list; `hoptop watch` polls without one")
-    } else if settings.plain {
-        Some("plain output, so this is the list; `hoptop watch` polls and prints what changes")
+        Some("TERM=dumb can't show the dashboard, so this is the list; `hoptop --plain` polls and tells what changes")
     } else {
         None
     };
@@ -68,12 +69,16 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,
     };
-    let theme = Theme::new(settings.color != ColorChoice::Never, settings.ascii);
+    let theme = theme::of(settings)?;
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.keep_backups(clock.clone())?;
         let place = Place::of(settings, Scope::Everything);
+        if is_plain {
+            let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
+            return plain::show(parts, polling, place).await;
+        }
         let outside = Outside::process(settings.clipboard.clone(), settings.mouse);
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory, log };

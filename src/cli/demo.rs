@@ -16,8 +16,9 @@ use super::{
     dashboard, demo_id,
     exit::Exit,
     export::to_new_file,
-    log,
+    log, plain,
     session::{Place, Polling},
+    theme,
 };
 use crate::{
     clock::{self, Clock},
@@ -30,7 +31,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts, theme::Theme},
+    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts},
 };
 
 /// The requests per second of the demonstration's ID.
@@ -58,7 +59,9 @@ fn speed(text: &str) -> Result<f64, String> {
 
 /// Runs the demonstration until its person quits.
 pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+    let accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
+    let is_plain = flags.plain || accessible();
+    if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
         bail!("the demonstration needs a terminal; without one try `hoptop simulate` and `hoptop watch`");
     }
     let folder =
@@ -71,7 +74,8 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     store.import(PROFILE, world.transfers(), start).wait()?;
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let color = flags.color.map_or(!no_color, |color| color != ColorChoice::Never);
+    let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let theme = theme::of_environment(color, flags.ascii)?;
     let setting = Setting {
         profile: PROFILE.into(),
         shown_id: None,
@@ -89,8 +93,14 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let theme = Theme::new(color, flags.ascii);
         let outside = Outside::process(None, true);
+        if is_plain {
+            let parts = plain::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            return tokio::select! {
+                exit = plain::show(parts, Some(polling), place) => exit,
+                ended = serving => bail!("the simulated service ended: {ended:?}"),
+            };
+        }
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None, log };
         tokio::select! {
             exit = dashboard::show(parts, Some(polling), place) => exit,

@@ -23,6 +23,7 @@ pub mod import;
 pub mod json;
 pub mod list;
 mod log;
+mod plain;
 pub mod quote;
 mod quote_json;
 mod session;
@@ -33,6 +34,7 @@ pub mod snooze;
 pub mod stats;
 mod summary;
 mod table;
+mod theme;
 pub mod untrack;
 pub mod watch;
 
@@ -55,6 +57,7 @@ use crate::{
     config::{self, ConfigError, Environment, Settings},
     domain::{secret::IntegratorId, text},
     store::Store,
+    tui::theme::ThemeError,
 };
 
 pub use self::crash::install_hooks;
@@ -185,7 +188,9 @@ fn complain(line: &str) {
 }
 
 fn is_wrong_setting(report: &Report) -> bool {
-    let wrong = |cause: &(dyn Error + 'static)| cause.is::<ConfigError>() || cause.is::<BaseUrlError>();
+    let wrong = |cause: &(dyn Error + 'static)| {
+        cause.is::<ConfigError>() || cause.is::<BaseUrlError>() || cause.is::<ThemeError>()
+    };
     report.chain().any(wrong)
 }
 

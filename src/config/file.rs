@@ -11,7 +11,12 @@ use serde::{
 };
 
 use super::ColorChoice;
-use crate::domain::{answer::Templates, span, text::clean};
+use crate::domain::{
+    answer::Templates,
+    span,
+    text::clean,
+    toml_text::{self, Wrong},
+};
 
 /// The config file.
 #[derive(Default, Deserialize)]
@@ -25,10 +30,14 @@ pub struct File {
     pub color: Option<ColorChoice>,
     /// ASCII only.
     pub ascii: Option<bool>,
+    /// How the dashboard looks: the name of a theme, or the path of one's own.
+    pub theme: Option<String>,
     /// The command that takes a text for the clipboard on its standard input.
     pub clipboard: Option<Argv>,
     /// Whether the dashboard listens to the mouse.
     pub mouse: Option<bool>,
+    /// Whether links on the screen are links to the terminal too.
+    pub hyperlinks: Option<bool>,
     /// How long bodies of settled transactions are kept; for good if nothing is said.
     pub keep_bodies: Option<Keep>,
     /// Templates for the reply to a ticket.
@@ -176,62 +185,15 @@ fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
 }
 
 /// The file from its text, or the line and what is wrong there.
-pub fn parse(text: &str) -> Result<File, (usize, String)> {
-    toml::from_str(text).map_err(|error| {
-        let start = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        (line, clean(&reason(error.message(), key_at(text, start))))
-    })
-}
-
-/// The key of the line that a wrong value stands on.
-fn key_at(text: &str, start: usize) -> Option<&str> {
-    let line_start = text.get(..start)?.rfind('\n').map_or(0, |end| end + 1);
-    let (key, _) = text.get(line_start..)?.lines().next()?.split_once('=')?;
-    Some(key.trim()).filter(|key| !key.is_empty())
-}
-
-fn reason(message: &str, key: Option<&str>) -> String {
-    let message = message.lines().next().unwrap_or_default();
-    let about = key.map(|key| format!("{key}: ")).unwrap_or_default();
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        return unknown_key(rest);
-    }
-    let expected = message.split_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
-    match (message.split([' ', ':']).next(), expected) {
-        // What came may be an ID in the wrong place, so only its type is named.
-        (Some("invalid" | "unknown"), Some(expected)) => {
-            format!("{about}{} came, expected {expected}", type_in(message))
+pub fn parse(text: &str) -> Result<File, Wrong> {
+    toml_text::parse(text).map_err(|mut wrong: Wrong| {
+        if wrong.reason.starts_with("unknown key `integrator_id`;") {
+            wrong.reason = "integrator_id: an ID is never written into this file; use integrator_id_env, \
+                            integrator_id_file or integrator_id_command"
+                .into();
         }
-        _ => format!("{about}{message}"),
-    }
-}
-
-fn type_in(message: &str) -> &'static str {
-    let types =
-        [("string", "text"), ("integer", "a whole number"), ("float", "a number"), ("boolean", "true or false")];
-    let others = [("map", "a table"), ("sequence", "an array"), ("datetime", "a date"), ("variant", "another word")];
-    let came = message.split_once(' ').map_or("", |(_, rest)| rest);
-    let came = came.trim_start_matches("type: ").trim_start_matches("value: ");
-    let known = types.iter().chain(&others).find(|(start, _)| came.starts_with(start));
-    known.map_or("something else", |(_, name)| name)
-}
-
-fn unknown_key(rest: &str) -> String {
-    let mut names = rest.split('`').skip(1).step_by(2);
-    let unknown = names.next().unwrap_or_default();
-    let known: Vec<_> = names.collect();
-    if unknown == "integrator_id" {
-        return "integrator_id: an ID is never written into this file; use integrator_id_env, integrator_id_file or \
-                integrator_id_command"
-            .into();
-    }
-    let nearest = known.iter().map(|name| (strsim::levenshtein(unknown, name), name)).min();
-    let hint = match nearest {
-        Some((far, name)) if far <= 2.max(unknown.chars().count() / 3) => format!("did you mean `{name}`? "),
-        _ => String::new(),
-    };
-    format!("unknown key `{unknown}`; {hint}known here: {}", known.join(", "))
+        wrong
+    })
 }
 
 #[cfg(test)]
@@ -303,7 +265,7 @@ mod tests {
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];
         for (text, line, part) in table {
-            let (at, reason) = parse(text).err().unwrap();
+            let Wrong { line: at, reason } = parse(text).err().unwrap();
             assert!(at == line && reason.contains(part) && !reason.contains("canary"), "{text}\n{at}: {reason}");
         }
     }

@@ -9,14 +9,14 @@ use std::{
 };
 
 use super::{
-    ColorChoice, Flags,
+    ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
     file::{self, Argv, File, Keep, KeyNames, Profile, Weight},
     secret::IdSource,
     settings::{Entry, Settings, Source},
 };
-use crate::domain::{span, text::clean};
+use crate::domain::{span, text::clean, toml_text::Wrong};
 
 /// The profile that there always is.
 const DEFAULT_PROFILE: &str = "default";
@@ -42,13 +42,13 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
     let id = inputs.id_source();
     let config_file = inputs.config.as_ref().map(|(path, _)| path.clone());
-    let weights: BTreeMap<String, f64> =
-        inputs.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight)).collect();
-    let weights = in_file(Some(weights).filter(|weights| !weights.is_empty()), "weights");
+    let weights = inputs.weights();
     let keys = inputs.keys();
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
     let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
     let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
+    let theme = inputs.theme()?;
+    let hyperlinks = in_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, Source::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -59,8 +59,10 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
         entry("plain", Some(&plain), ToString::to_string),
+        entry("theme", Some(&theme), ToString::to_string),
         entry("clipboard", clipboard.as_ref(), |words| clean(&words.join(" "))),
         entry("mouse", Some(&mouse), ToString::to_string),
+        entry("hyperlinks", Some(&hyperlinks), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("weights", weights.as_ref(), told),
         entry("keys", keys.as_ref(), |keys| {
@@ -77,6 +79,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         color: color.0,
         ascii: ascii.0,
         plain: plain.0,
+        theme: theme.0,
+        hyperlinks: hyperlinks.0,
         clipboard: clipboard.map(|(words, _)| words),
         mouse: mouse.0,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
@@ -109,6 +113,11 @@ impl<'a> Inputs<'a> {
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
         let profile = find(&file, &name)?;
         Ok(Self { env, config, file, name, profile })
+    }
+
+    fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
+        let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
+        in_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
     }
 
     fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {
@@ -161,6 +170,14 @@ impl<'a> Inputs<'a> {
             .or_else(|| switched("CLICOLOR_FORCE", ColorChoice::Always))
             .or_else(|| in_file(self.file.color, "color"))
             .unwrap_or((ColorChoice::Auto, Source::Default))
+    }
+
+    /// A name, or a path: one in the variable starts from the current folder, one in the file from the file's own.
+    fn theme(&self) -> Result<Chosen<ThemeChoice>, ConfigError> {
+        let variable = self.env.text("HOPTOP_THEME")?.map(ThemeChoice::from_here);
+        let in_config = || self.file.theme.clone().map(|text| ThemeChoice::resolved(text, |path| self.resolve(path)));
+        let chosen = of_variable(variable, "HOPTOP_THEME").or_else(|| in_file(in_config(), "theme"));
+        Ok(chosen.unwrap_or((ThemeChoice::default(), Source::Default)))
     }
 
     /// Where the ID comes from. Within a profile a variable comes before a file, and a file before a command.
@@ -232,7 +249,7 @@ fn read((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
             return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
         }
     };
-    file::parse(&text).map_err(|(line, reason)| ConfigError::Wrong { path: path.clone(), line, reason })
+    file::parse(&text).map_err(|Wrong { line, reason }| ConfigError::Wrong { path: path.clone(), line, reason })
 }
 
 fn find(file: &File, (name, named_by): &Chosen<String>) -> Result<Profile, ConfigError> {
@@ -401,7 +418,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known here: db, default_profile, color, ascii, clipboard, mouse, keep_bodies, answer, weights, keys, profiles"
+                 known here: db, default_profile, color, ascii, theme, clipboard, mouse, hyperlinks, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (

@@ -9,11 +9,13 @@ mod file;
 mod load;
 mod secret;
 mod settings;
+mod theme_choice;
 
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use load::load;
 pub use settings::{Entry, Polling, Settings, Source};
+pub use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
 

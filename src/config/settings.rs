@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use super::{
-    ColorChoice,
+    ColorChoice, ThemeChoice,
     error::ConfigError,
     secret::{COMMAND_LIMIT, IdSource},
 };
@@ -66,6 +66,10 @@ pub struct Settings {
     pub ascii: bool,
     /// For screen readers: no drawing, plain lines.
     pub plain: bool,
+    /// How the dashboard looks, not checked yet.
+    pub theme: ThemeChoice,
+    /// Whether links on the screen are links to the terminal too.
+    pub hyperlinks: bool,
     /// The command that takes a text for the clipboard on its standard input, if the person prefers one.
     pub clipboard: Option<Vec<String>>,
     /// Whether the dashboard listens to the mouse.

@@ -30,5 +30,6 @@ pub mod secret;
 pub mod span;
 pub mod status;
 pub mod text;
+pub mod toml_text;
 pub mod transaction;
 pub mod width;

@@ -174,6 +174,7 @@ commands! {
     Done       View [List]             "done"        ""         ["4"]             "what is settled";
     All        View [List]             "all"         ""         ["5"]             "everything";
     Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
+    Theme      View [List Detail Alerts Stats Log] "theme"       ""         []                "other colours, remembered for the next start" <"NAME">;
     NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
     PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
     Stats      View [List Detail Alerts Log] "stats"   ""         ["%"]             "charts: outcomes, durations, the budget, the oldest answer";

@@ -11,14 +11,24 @@ use crate::{
         text,
     },
     store::{Edit, Store, StoreError, TakenBack},
+    tui::{command::Id, keys::Keys},
 };
 
+/// What all of it needs: the store, whose transactions they are, the moment, and how a person takes it back.
+pub(super) struct Desk {
+    pub(super) store: Store,
+    pub(super) profile: String,
+    pub(super) at: DateTime<Utc>,
+    /// The keys, for sentences that name some.
+    pub(super) keys: Keys,
+}
+
 /// Changes what is kept.
-pub(super) fn edit(store: &Store, profile: &str, edit: Edit, at: DateTime<Utc>) -> Result<String, StoreError> {
-    let changed = store.edit(profile, edit.clone(), at).wait()?;
+pub(super) fn edit(desk: &Desk, edit: Edit) -> Result<String, StoreError> {
+    let changed = desk.store.edit(&desk.profile, edit.clone(), desk.at).wait()?;
     Ok(match changed {
         0 => nothing(&edit).to_owned(),
-        _ => format!("{}; u takes this back.", done(&edit, changed)),
+        _ => format!("{}; {} takes this back.", done(&edit, changed), desk.keys.shown(Id::Undo)),
     })
 }
 
@@ -41,25 +51,15 @@ pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Resu
 }
 
 /// Takes on whatever stands for transactions and isn't taken on yet.
-pub(super) fn acknowledge(
-    store: &Store,
-    profile: &str,
-    (rows, note): (Vec<RowId>, Option<String>),
-    at: DateTime<Utc>,
-) -> Result<String, StoreError> {
-    let alerts = standing(store, rows, |alert| alert.acknowledged().is_none())?;
-    edit(store, profile, Edit::Acknowledge { alerts, note }, at)
+pub(super) fn acknowledge(desk: &Desk, rows: Vec<RowId>, note: Option<String>) -> Result<String, StoreError> {
+    let alerts = standing(&desk.store, rows, |alert| alert.acknowledged().is_none())?;
+    edit(desk, Edit::Acknowledge { alerts, note })
 }
 
 /// Snoozes whatever stands for transactions.
-pub(super) fn snooze(
-    store: &Store,
-    profile: &str,
-    (rows, until): (Vec<RowId>, Snooze),
-    at: DateTime<Utc>,
-) -> Result<String, StoreError> {
-    let alerts = standing(store, rows, |_| true)?;
-    edit(store, profile, Edit::Snooze { alerts, until }, at)
+pub(super) fn snooze(desk: &Desk, rows: Vec<RowId>, until: Snooze) -> Result<String, StoreError> {
+    let alerts = standing(&desk.store, rows, |_| true)?;
+    edit(desk, Edit::Snooze { alerts, until })
 }
 
 /// The numbers of what stands for transactions and is wanted.
@@ -105,20 +105,26 @@ fn counted(count: usize, one: &str, several: &str) -> String {
 }
 
 /// Takes back what was done last.
-pub(super) fn take_back(store: &Store, profile: &str, at: DateTime<Utc>) -> Result<String, StoreError> {
-    let turned = store.take_back(profile, at).wait()?;
-    Ok(turned.map_or_else(|| "There is nothing to take back.".into(), |turned| sentence(TAKEN_BACK, &turned)))
+pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
+    let turned = desk.store.take_back(&desk.profile, desk.at).wait()?;
+    Ok(turned.map_or_else(
+        || "There is nothing to take back.".into(),
+        |turned| {
+            // Taking back an import is much, for a key.
+            let stopped = turned.done > 0 && turned.summary.starts_with("track ");
+            let until = || format!("; they are kept, and polled no more until {}", desk.keys.shown(Id::Redo));
+            sentence("Taken back", &turned, &if stopped { until() } else { String::new() })
+        },
+    ))
 }
 
 /// Does again what was taken back last.
-pub(super) fn do_again(store: &Store, profile: &str, at: DateTime<Utc>) -> Result<String, StoreError> {
-    let turned = store.do_again(profile, at).wait()?;
-    Ok(turned.map_or_else(|| "There is nothing to do again.".into(), |turned| sentence("Done again", &turned)))
+pub(super) fn do_again(desk: &Desk) -> Result<String, StoreError> {
+    let turned = desk.store.do_again(&desk.profile, desk.at).wait()?;
+    Ok(turned.map_or_else(|| "There is nothing to do again.".into(), |turned| sentence("Done again", &turned, "")))
 }
 
-const TAKEN_BACK: &str = "Taken back";
-
-fn sentence(done: &str, turned: &TakenBack) -> String {
+fn sentence(done: &str, turned: &TakenBack, stopped: &str) -> String {
     if turned.done == 0 {
         return format!("Nothing was changed: something else happened since ({}).", text::clean(&turned.summary));
     }
@@ -126,8 +132,5 @@ fn sentence(done: &str, turned: &TakenBack) -> String {
         0 => String::new(),
         left => format!(" ({left} of it stay as they are: something else happened to them since)"),
     };
-    // Taking back an import is much, for a key.
-    let stopped = done == TAKEN_BACK && turned.summary.starts_with("track ");
-    let stopped = if stopped { "; they are kept, and polled no more until U" } else { "" };
     format!("{done}: {}{stopped}{left}", text::clean(&turned.summary))
 }

@@ -10,6 +10,7 @@ use crate::{
         transaction::NewTransaction,
     },
     store::Edit,
+    tui::theme::Shipped,
 };
 
 /// What a person wants marked.
@@ -114,6 +115,8 @@ pub enum Effect {
     Copy(String),
     /// Open this link, which was checked.
     Open(String),
+    /// Show another theme; `None` for the one that the settings name.
+    Dress(Option<Shipped>),
     /// Suspend the program.
     Suspend,
     /// Tell whoever polls what this person has open now: nothing any more if there is none.

@@ -105,6 +105,15 @@ impl Keys {
         self.all().find(|(command, _)| command.id == id).map_or(&[], |(_, keys)| keys)
     }
 
+    /// How a sentence names a command: its first key, or what is typed if it has none.
+    pub fn shown(&self, id: Id) -> String {
+        let command = self.all().find(|(command, _)| command.id == id);
+        let shown = |(command, keys): (&Command, &[String])| {
+            keys.first().cloned().unwrap_or_else(|| format!(":{}", command.name))
+        };
+        command.map(shown).unwrap_or_default()
+    }
+
     /// The command that a key stands for where these contexts apply, the first before the others.
     pub fn lookup(&self, contexts: &[Context], key: &str) -> Option<Id> {
         let within = |context: &Context| {
@@ -155,6 +164,7 @@ mod tests {
         assert_eq!(own.lookup(&[Context::List], "j"), Some(Id::Up));
         assert_eq!((own.lookup(&[Context::List], "r"), own.lookup(&[Context::List], "k")), (None, None));
         assert_eq!(own.of(Id::Down), ["J", "Down"]);
+        assert_eq!([Id::Down, Id::PollNow, Id::Undo].map(|id| own.shown(id)), ["J", ":poll_now", "u"]);
         // What has no key has no place in the footer.
         assert!(own.hints(&[Context::List]).all(|(_, hint)| hint != "poll"));
         assert!(Keys::default().hints(&[Context::List]).any(|hint| hint == ("r", "poll")));

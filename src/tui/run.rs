@@ -8,10 +8,11 @@ mod aside;
 mod outward;
 mod pace;
 mod reading;
+mod wardrobe;
+mod writing;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
-use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
@@ -24,12 +25,13 @@ use self::{
     outward::Outward,
     pace::{Cause, Pace},
     reading::Counting,
+    wardrobe::Wardrobe,
 };
 use super::{
     burst::Bursts,
     commands,
-    effect::{Effect, Work},
-    export::{Export, ExportOrder, Leaving},
+    effect::Effect,
+    export::{Export, Leaving},
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
@@ -39,16 +41,13 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Edit, Follower, SharedReader, Store, StoreError},
+    store::{Follower, SharedReader, Store, StoreError},
 };
 
 /// The most events that are taken at once.
 const AT_ONCE: usize = 4096;
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
-
-/// How long what a person has open counts, unless it is said again.
-const ATTENTION: Duration = Duration::from_secs(60);
 
 /// What the loop needs.
 pub struct Parts {
@@ -128,11 +127,6 @@ where
     }
 }
 
-/// What became of a command, for the person.
-fn told(outcome: Result<String, StoreError>) -> Msg {
-    outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
-}
-
 impl Drop for Dashboard {
     fn drop(&mut self) {
         self.news_to_remember().iter().for_each(Remembered::write);
@@ -148,7 +142,7 @@ fn fault(error: impl std::fmt::Display) -> RunError {
 
 struct Dashboard {
     model: Model,
-    theme: Theme,
+    wardrobe: Wardrobe,
     outward: Outward,
     bursts: Bursts,
     export: Export,
@@ -188,9 +182,11 @@ impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
         let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
+        let remembered = memory.map(Remembered::read);
+        let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
-            theme,
+            wardrobe: Wardrobe::new(theme, chosen),
             outward: Outward::new(outside),
             bursts: Bursts::default(),
             export,
@@ -210,7 +206,7 @@ impl Dashboard {
             next_page: None,
             page_rest: (0, Mono::default()),
             counting: Counting::default(),
-            remembered: memory.map(Remembered::read),
+            remembered,
             pace: Pace::default(),
             redraw: false,
             quit: false,
@@ -230,7 +226,9 @@ impl Dashboard {
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
         if self.pace.due(self.outward.focused).is_some_and(|due| due <= now.mono) {
             self.tell_terminal()?;
-            self.draw_whole::<B>(|| terminal.draw(|frame| view(&self.model, &self.theme, now, frame)).map(drop))?;
+            self.draw_whole::<B>(|| {
+                terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop)
+            })?;
             self.pace.drew(now.mono);
         }
         Ok(())
@@ -322,62 +320,22 @@ impl Dashboard {
 
     fn perform(&mut self, effect: Effect) {
         let at = self.clock.now().wall;
-        let store = self.store.clone();
-        let profile = self.model.setting.profile.clone();
         match effect {
             Effect::Quit => self.quit = true,
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
+            Effect::Dress(wanted) => self.dress(wanted),
             Effect::Suspend => self.want_suspension(),
             Effect::Redraw => self.redraw = true,
-            Effect::Import(batch) => self.spawn(move || {
-                Msg::Imported(store.import(&profile, batch, at).wait().map_err(|error| error.to_string()))
-            }),
-            Effect::PollNow(rows) => self.spawn(move || match store.request_poll(rows, at).wait() {
-                Ok(()) => Msg::Tick,
-                Err(error) => Msg::Fault(error.to_string()),
-            }),
-            Effect::Pause(minutes) => {
-                let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
-                self.spawn(move || told(commands::pause(&store, &profile, until)));
-            }
+            Effect::Import(batch) => self.import(batch, at),
+            Effect::PollNow(rows) => self.poll_now(rows, at),
+            Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Work(work) => self.work(work, at),
-            Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
-            Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),
-            Effect::DoAgain => self.spawn(move || told(commands::do_again(&store, &profile, at))),
-            Effect::LookAt(open) => {
-                let until = at + self.clock.on_the_wall(ATTENTION);
-                let viewer = self.model.setting.process;
-                store.look_at(viewer, open.map(|row| (row, until)), at).detach();
-            }
+            Effect::Delete(rows) => self.delete(rows, at),
+            Effect::TakeBack => self.write(at, commands::take_back),
+            Effect::DoAgain => self.write(at, commands::do_again),
+            Effect::LookAt(open) => self.look_at(open, at),
             reading => self.look(reading, at),
         }
-    }
-
-    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
-    fn work(&mut self, work: Work, at: DateTime<Utc>) {
-        let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
-        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
-        let export = self.export;
-        self.spawn(move || {
-            let outcome = match work.clone() {
-                Work::Edit(edit) => commands::edit(&store, &profile, edit, at),
-                Work::Acknowledge { rows, note } => commands::acknowledge(&store, &profile, (rows, note), at),
-                Work::Snooze { rows, length } => commands::snooze(&store, &profile, (rows, length.from(at)), at),
-                Work::SnoozeAlert { alert, length } => {
-                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
-                    commands::edit(&store, &profile, edit, at)
-                }
-                Work::Export { file, rows } => {
-                    let all = || store.reader()?.listing(&shown, at).all();
-                    let written = rows.map_or_else(all, Ok).map(|rows| {
-                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
-                            .map_err(|reason| format!("Nothing was written: {reason}"))
-                    });
-                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
-                }
-            };
-            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
-        });
     }
 }

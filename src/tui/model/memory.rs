@@ -56,8 +56,19 @@ pub struct Memory {
     pub columns: [String; 5],
     /// Where the list's detail stands.
     pub pane: Pane,
+    /// The theme that was chosen, if one was.
+    pub theme: Option<ChosenTheme>,
     /// The filters that were used, the newest first.
     pub used: Vec<String>,
+}
+
+/// A theme that was chosen in the dashboard. It counts until the settings name another one than they did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenTheme {
+    /// Its name.
+    pub name: String,
+    /// What the settings named then.
+    pub instead_of: String,
 }
 
 impl Memory {

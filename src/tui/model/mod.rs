@@ -8,6 +8,7 @@ pub mod add;
 pub mod alerts;
 pub mod columns;
 pub mod detail;
+pub mod help;
 pub mod history;
 pub mod list;
 pub mod log;
@@ -29,6 +30,7 @@ use self::{
     add::AddForm,
     alerts::AlertList,
     detail::Detail,
+    help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
     log::LogPane,
@@ -73,11 +75,8 @@ pub enum Overlay {
     /// Nothing.
     #[default]
     None,
-    /// The keys, scrolled down by so many lines.
-    Help {
-        /// Lines that are scrolled away.
-        scroll: usize,
-    },
+    /// The keys, and what is looked for among them.
+    Help(HelpPage),
     /// A reply for a ticket, as it was when it was asked for, scrolled down by so many lines.
     Answer {
         /// The reply.

@@ -10,8 +10,14 @@ use tui_input::Input;
 
 use crate::{
     domain::filter::SortBy,
-    tui::command::{COMMANDS, Command, Context, Id},
+    tui::{
+        command::{COMMANDS, Command, Context, Id},
+        theme::Shipped,
+    },
 };
+
+/// Behind `:theme`: the one that the settings name.
+pub const CONFIGURED: &str = "configured";
 
 /// The command line's state.
 #[derive(Debug)]
@@ -90,11 +96,13 @@ fn by_name(contexts: &'static [Context], text: &str) -> Vec<Offer> {
 /// A command with what is typed behind it, or with each value that this may mean.
 fn with_arguments(command: &'static Command, typed: &str) -> Vec<Offer> {
     let offer = |argument: String| Offer { command, argument };
-    if command.id != Id::Sort {
-        return vec![offer(typed.to_owned())];
-    }
+    let names: Vec<&str> = match command.id {
+        Id::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
+        Id::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
+        _ => return vec![offer(typed.to_owned())],
+    };
     // Several keys, or one that is turned round, are typed whole.
-    let names = SortBy::ALL.iter().map(|key| (key.name().to_owned(), key.name().to_owned()));
+    let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
     let mut found: Vec<_> = scores(typed, names).map(|(name, _)| offer(name)).collect();
     if found.is_empty() {
         found.push(offer(typed.to_owned()));
@@ -103,7 +111,7 @@ fn with_arguments(command: &'static Command, typed: &str) -> Vec<Offer> {
 }
 
 /// What matches, with how well.
-fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
+pub(super) fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
     let mut buffer = Vec::new();

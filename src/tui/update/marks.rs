@@ -7,6 +7,7 @@ use crate::{
     clock::Mono,
     domain::ids::RowId,
     tui::{
+        command::Id,
         effect::Markable,
         model::{Model, Tone, marks::Marks},
     },
@@ -51,7 +52,9 @@ pub(super) fn end_range(model: &mut Model, now: Mono) -> bool {
     }
     let is_open = model.marks.range.is_some();
     if is_open {
-        model.tell(Tone::Bad, "The range reaches far: press v to mark it, or Esc, and then again.", now);
+        let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
+        let text = format!("The range reaches far: press {mark} to mark it, or {leave}, and then again.");
+        model.tell(Tone::Bad, text, now);
     }
     !is_open
 }
@@ -67,7 +70,8 @@ pub(super) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
         true => {
-            let text = format!("{} marked (x): actions work on these; Esc unmarks.", model.marks.count());
+            let clear = model.setting.keys.shown(Id::Clear);
+            let text = format!("{} marked (x): actions work on these; {clear} unmarks.", model.marks.count());
             model.tell(Tone::Good, text, now);
         }
         false => too_many(model, now),
@@ -75,6 +79,7 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
 }
 
 fn too_many(model: &mut Model, now: Mono) {
-    let text = format!("Nothing was marked: it would be more than {} at once. / shows fewer.", Marks::MOST);
+    let filter = model.setting.keys.shown(Id::Filter);
+    let text = format!("Nothing was marked: it would be more than {} at once. {filter} shows fewer.", Marks::MOST);
     model.tell(Tone::Bad, text, now);
 }

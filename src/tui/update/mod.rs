@@ -9,6 +9,7 @@ mod aside;
 mod columns;
 mod detail;
 mod filter;
+mod help;
 mod marks;
 mod menu;
 mod offer;
@@ -16,6 +17,7 @@ mod palette;
 mod pointer;
 mod poll;
 mod prompt;
+mod theme;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -31,9 +33,11 @@ use super::{
         Model, Overlay, Overview, Screen, Tone,
         add::AddForm,
         alerts::AlertPage,
+        help::HelpPage,
         history::History,
         list::{PageRequest, Tab},
         log::LogTail,
+        memory::ChosenTheme,
         prompt::Purpose,
         raw::Body,
         stats::Statistics,
@@ -108,6 +112,8 @@ pub enum Msg {
     Done(String),
     /// Something failed that a person should know of.
     Fault(String),
+    /// The colours are other ones now, by this choice, or why they aren't.
+    Dressed(Result<Option<ChosenTheme>, String>),
     /// A second has passed.
     Tick,
 }
@@ -195,6 +201,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
+        Msg::Dressed(outcome) => theme::on_dressed(model, outcome, now),
         Msg::Worked(work, outcome) => {
             act::on_worked(model, &work, outcome, now.mono);
             Vec::new()
@@ -331,7 +338,11 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             prompt::on_paste(model, text);
             Vec::new()
         }
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
+        Overlay::Help(page) if help::is_sought(text) => {
+            help::on_paste(page, text, &model.setting.keys);
+            Vec::new()
+        }
+        Overlay::None | Overlay::Help(_) | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
         }
@@ -357,7 +368,8 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
+        Overlay::Help(_) => return help::on_key(model, key, now),
+        Overlay::None | Overlay::Answer { .. } => {}
     }
     let contexts = model.contexts();
     match name.and_then(|name| model.setting.keys.lookup(contexts, &name)) {
@@ -389,9 +401,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Back if model.is_aside() && matches!(model.overlay, Overlay::None | Overlay::Palette(_)) => {
             aside::back(model, now.mono)
         }
-        Id::Back if !matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. }) => {
-            alerts::back(model, now.mono)
-        }
+        Id::Back if !matches!(model.overlay, Overlay::Answer { .. }) => alerts::back(model, now.mono),
         Id::FullScreen if model.screen == Screen::Detail => alerts::back(model, now.mono),
         Id::Clear if model.marks.is_empty() => filter::set(model, ""),
         Id::MarkRange => marks::range(model, now.mono),
@@ -422,7 +432,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),
         Id::Export => act::export(model, now),
-        Id::Help => model.overlay = Overlay::Help { scroll: 0 },
+        Id::Help => model.overlay = Overlay::Help(HelpPage::default()),
         Id::NextState => model.alert_list.turn(true),
         Id::PrevState => model.alert_list.turn(false),
         Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
@@ -445,6 +455,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
             model.tell(Tone::Good, model.memory.pane.words(), now.mono);
         }
         Id::Delete => palette::open(model, "delete "),
+        Id::Theme => palette::open(model, "theme "),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
@@ -480,7 +491,7 @@ fn half_page(model: &Model, now: Now) -> isize {
 fn scroll(model: &mut Model, lines: isize, now: Now) {
     let end = view::scroll_end(model, now);
     match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help { scroll } | Overlay::Answer { scroll, .. }, _) => {
+        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),

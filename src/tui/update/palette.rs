@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, act, columns, dispatch, filter};
+use super::{Effect, act, columns, dispatch, filter, theme};
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
@@ -67,6 +67,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Id::Delete => delete(model, &argument, now),
+        Id::Theme if !argument.is_empty() => theme::choose(model, &argument, now),
         id => dispatch(model, id, now),
     }
 }
@@ -112,8 +113,10 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     if said == "yes" {
         return vec![Effect::Delete(rows)];
     }
-    let ask =
-        format!("This removes {what} with all history for good: type :delete yes to do so. x only stops polling.");
+    let [colon, untrack] = [Id::CommandLine, Id::Untrack].map(|id| model.setting.keys.shown(id));
+    let ask = format!(
+        "This removes {what} with all history for good: type {colon}delete yes to do so. {untrack} only stops polling."
+    );
     model.tell(Tone::Bad, ask, now.mono);
     Vec::new()
 }

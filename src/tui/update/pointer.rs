@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(model.list.selected, Some(RowId(1)));
         press(&mut model, &["?"], now());
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
-        assert!(matches!(model.overlay, Overlay::Help { scroll: 3 }));
+        assert!(matches!(&model.overlay, Overlay::Help(page) if page.scroll == 3));
         mouse(&mut model, CLICK, (10, 8));
         assert_eq!(model.list.selected, Some(RowId(1)), "the help lies over it");
         press(&mut model, &["Esc", "y"], now());

@@ -6,9 +6,12 @@ use super::{Effect, marks};
 use crate::{
     clock::Now,
     domain::{ids::RowId, span},
-    tui::model::{
-        Model, Overlay, Tone,
-        menu::{Choice, Entry, Menu},
+    tui::{
+        command::Id,
+        model::{
+            Model, Overlay, Tone,
+            menu::{Choice, Entry, Menu},
+        },
     },
 };
 
@@ -29,7 +32,8 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
     let rows = model.marks.rows();
     match rows.len() {
         0 => {
-            model.tell(Tone::Bad, "Nothing is marked: Space marks, r polls this one.", now.mono);
+            let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
+            model.tell(Tone::Bad, format!("Nothing is marked: {mark} marks, {poll} polls this one."), now.mono);
             Vec::new()
         }
         1..=FEW => ask(model, rows, now),

@@ -102,7 +102,7 @@ fn placed(context: Context, tab: &str) -> Desk {
             press(&mut model, &["j"; 12], now());
         }
         Context::Page => {
-            press(&mut model, &["?"], now());
+            model.overlay = Overlay::Answer { text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
         Context::Stats => {
@@ -129,7 +129,7 @@ fn body() -> Body {
 
 fn place(model: &Model) -> usize {
     match (&model.overlay, &model.screen) {
-        (Overlay::Help { scroll }, _) => *scroll,
+        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => *scroll,
         (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
@@ -154,7 +154,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let after = place(model);
     let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
     match id {
-        Id::Help => matches!(model.overlay, Overlay::Help { scroll: 0 }),
+        Id::Help => matches!(&model.overlay, Overlay::Help(page) if page.scroll == 0 && page.found.is_none()),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
         Id::PrevState => model.alert_list.tab == AlertTab::Resolved,
@@ -172,6 +172,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
         Id::Pane => model.memory.pane == memory::Pane::Below,
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
+        Id::Theme => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "theme "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list nothing stands for the selected one.
         Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),

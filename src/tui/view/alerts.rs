@@ -22,7 +22,10 @@ use crate::{
         alert::{Alert, AlertState, SetAside},
         glance, span, text, width,
     },
-    tui::model::alerts::{AlertList, AlertRow, AlertTab},
+    tui::{
+        command::Id,
+        model::alerts::{AlertList, AlertRow, AlertTab},
+    },
 };
 
 /// What a column holds.
@@ -79,10 +82,11 @@ pub(super) fn tabs(look: &Look<'_>, columns: u16) -> Line<'static> {
     if more {
         spans.push(Span::styled(format!("  of the {} gravest; there are more", AlertList::MOST), look.theme.warning()));
     }
-    let hint = "[ ] shows others ";
+    let [previous, next] = [Id::PrevState, Id::NextState].map(|id| look.key(id));
+    let hint = format!("{previous} {next} shows others ");
     let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
-    if room > width::of(hint) {
+    if room > width::of(&hint) {
         spans.push(Span::styled(format!("{hint:>room$}"), look.theme.dim()));
     }
     Line::from(spans)
@@ -95,7 +99,7 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     let shown = list.rows().into_iter().skip(list.top).take(rows_in(body));
     lines.extend(shown.map(|row| line(look, row, pane.width)));
     if list.count(list.tab) == 0 {
-        lines.push(Line::styled(format!(" {}", empty(list)), look.theme.dim()));
+        lines.push(Line::styled(format!(" {}", empty(look)), look.theme.dim()));
     }
     frame.render_widget(Paragraph::new(lines), pane);
     if more.area() > 0 {
@@ -103,15 +107,18 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     }
 }
 
-fn empty(list: &AlertList) -> &'static str {
-    match (&list.page, list.tab) {
+fn empty(look: &Look<'_>) -> String {
+    let list = &look.model.alert_list;
+    let by = |id, what: &str| format!("Nothing here: {} {what} an alert.", look.key(id));
+    let said = match (&list.page, list.tab) {
         (None, _) => "Reading the store ...",
         (_, AlertTab::All) => "Nothing stands as an alert.",
         (_, AlertTab::Firing) => "Nothing here: somebody looks after all that stands.",
-        (_, AlertTab::Acknowledged) => "Nothing here: a acknowledges an alert.",
-        (_, AlertTab::Snoozed) => "Nothing here: z snoozes an alert.",
+        (_, AlertTab::Acknowledged) => return by(Id::Acknowledge, "acknowledges"),
+        (_, AlertTab::Snoozed) => return by(Id::Snooze, "snoozes"),
         (_, AlertTab::Resolved) => "Nothing was resolved in the last 24 hours.",
-    }
+    };
+    said.to_owned()
 }
 
 fn titles(look: &Look<'_>, width: u16) -> Line<'static> {

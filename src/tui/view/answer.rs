@@ -11,17 +11,19 @@ use ratatui::{
 };
 
 use super::Look;
-use crate::domain::width;
+use crate::{domain::width, tui::command::Id};
 
 pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
     let title = look.model.copied.as_deref().unwrap_or("Answer");
     let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), look.theme.ellipsis);
+    let close = look.key(Id::Back);
+    let foot = format!(" {close} closes   nothing pasted? select it with the mouse ");
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
         .border_set(look.theme.border)
         .border_style(look.theme.dim())
         .title(Span::styled(format!(" {title} "), look.theme.label()))
-        .title_bottom(Span::styled(" Esc closes   nothing pasted? select it with the mouse ", look.theme.dim()));
+        .title_bottom(Span::styled(foot, look.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let scroll = scroll.min(scroll_end(text, pane));

@@ -10,7 +10,10 @@ use tui_input::Input;
 use super::Look;
 use crate::{
     domain::{advice, width},
-    tui::model::{Overlay, list::Tab},
+    tui::{
+        command::Id,
+        model::{Overlay, list::Tab},
+    },
 };
 
 /// What stands before the filter's text.
@@ -100,7 +103,8 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         None => spans.push(Span::raw(list.filter_text.clone())),
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
-        let clear = if typing { "Enter keeps, Esc undoes" } else { "Esc clears" };
+        let clear = || format!("{} clears", look.key(Id::Clear));
+        let clear = if typing { "Enter keeps, Esc undoes".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let count = match list.is_searching() {
             true => format!("searching ... ({clear}) "),

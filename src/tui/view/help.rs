@@ -1,8 +1,14 @@
-//! The help: every key of the command table, what the symbols mean, how to filter.
+//! The help: every key of the command table, or those that are looked for; what the symbols mean, how to filter.
+//!
+//! ```text
+//! Search        what is typed
+//! rows          keys and what they do, scrolled
+//! legend        symbols and severities, as long as there is room for them beside the rows
+//! ```
 
 use ratatui::{
     Frame,
-    layout::Rect,
+    layout::{Constraint, Layout, Rect},
     text::{Line, Span},
     widgets::{Block, Paragraph},
 };
@@ -10,56 +16,142 @@ use ratatui::{
 use super::Look;
 use crate::{
     domain::{glance, status::RouterStatus, width},
-    tui::command::Group,
+    tui::{
+        command::{Command, Group},
+        model::help::HelpPage,
+    },
 };
 
-pub(super) fn draw(look: &Look<'_>, scroll: usize, pane: Rect, frame: &mut Frame<'_>) {
+/// What stands before what is typed.
+const PROMPT: &str = "Search: ";
+/// Columns of the keys, and of the name that the config file and the command line have.
+const KEYS: usize = 13;
+const NAME: usize = 12;
+/// With fewer rows than these for the keys the legend stands below them, and is scrolled to.
+const AMPLE: u16 = 8;
+
+/// The parts of the pane.
+struct Parts {
+    search: Rect,
+    rows: Rect,
+    legend: Rect,
+    /// What stands in the legend's place.
+    lines: Vec<Line<'static>>,
+}
+
+impl Parts {
+    fn new(look: &Look<'_>, pane: Rect) -> Self {
+        let inner = Block::bordered().inner(pane);
+        let lines = legend(look, usize::from(inner.width));
+        let height = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX);
+        let height = if inner.height.saturating_sub(height) > AMPLE { height } else { 0 };
+        let [search, rows, legend] =
+            Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(height)]).areas(inner);
+        Self { search, rows, legend, lines }
+    }
+
+    /// What is scrolled.
+    fn scrolled(&self, look: &Look<'_>, page: &HelpPage) -> Vec<Line<'static>> {
+        let columns = usize::from(self.rows.width);
+        let mut lines = match &page.found {
+            None => everything(look, columns),
+            Some(_) => found(look, page, columns),
+        };
+        if self.legend.height == 0 {
+            lines.push(Line::default());
+            lines.extend(self.lines.iter().cloned());
+        }
+        lines
+    }
+}
+
+pub(super) fn draw(look: &Look<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
     let block = Block::bordered()
         .border_set(look.theme.border)
         .title(Span::styled(" Help ", look.theme.label()))
-        .title_bottom(Span::styled(" Esc closes   j k scroll ", look.theme.dim()));
-    let inner = block.inner(pane);
+        .title(Span::styled(" type to search keys and commands ", look.theme.dim()))
+        .title_bottom(Span::styled(" Esc closes   keys of your own: [keys] in the config file ", look.theme.dim()));
     frame.render_widget(block, pane);
-    let scroll = scroll.min(scroll_end(look, pane));
-    let lines: Vec<_> = lines(look, usize::from(inner.width)).into_iter().skip(scroll).collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    let parts = Parts::new(look, pane);
+    let typed: String = page.input.value().chars().filter(|letter| !letter.is_control()).collect();
+    let search = Line::from(vec![Span::styled(PROMPT, look.theme.key()), Span::raw(typed)]);
+    frame.render_widget(search, parts.search);
+    let lines = parts.scrolled(look, page);
+    let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
+    frame.render_widget(Paragraph::new(lines.into_iter().skip(scroll).collect::<Vec<_>>()), parts.rows);
+    let under_a_line = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
+    frame.render_widget(Paragraph::new(parts.lines), under_a_line);
+    place_cursor(page, parts.search, frame);
 }
 
-pub(super) fn scroll_end(look: &Look<'_>, pane: Rect) -> usize {
-    let columns = usize::from(pane.width.saturating_sub(2));
-    lines(look, columns).len().saturating_sub(usize::from(pane.height.saturating_sub(2)))
-}
-
-fn lines(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let title = |title: &'static str| Line::styled(title, look.theme.label());
-    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
-    let mut lines = vec![title("SYMBOLS")];
-    lines.extend(paragraph(&format!("{}, # not documented", statuses.join(", ")), columns));
-    lines.extend(paragraph(
-        "!! act now, ! look, i for information, a acknowledged, z snoozed; DUE: until support may be contacted",
-        columns,
-    ));
-    lines.extend(paragraph(
-        "first column: > selected, x marked, X both; ACT works on the marked ones, else on the selected one",
-        columns,
-    ));
-    for group in Group::ALL {
-        lines.extend([Line::default(), title(group.title())]);
-        let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);
-        lines.extend(of_group.map(|(command, keys)| {
-            // What has no key is run by its name.
-            let keys = if keys.is_empty() { format!(":{}", command.name) } else { keys.join(" ") };
-            let keys = width::fit(&keys, 16, look.theme.ellipsis);
-            Line::from(vec![Span::styled(format!("  {keys} "), look.theme.key()), Span::raw(command.help)])
-        }));
+fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
+    let column = width::of(PROMPT) + page.input.visual_cursor();
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(search.width.saturating_sub(1));
+    if search.area() > 0 {
+        frame.set_cursor_position((search.x + column, search.y));
     }
-    lines.extend([Line::default(), title("FILTER")]);
+}
+
+/// Rows that scroll.
+pub(super) fn rows(look: &Look<'_>, pane: Rect) -> usize {
+    usize::from(Parts::new(look, pane).rows.height)
+}
+
+pub(super) fn scroll_end(look: &Look<'_>, page: &HelpPage, pane: Rect) -> usize {
+    let parts = Parts::new(look, pane);
+    parts.scrolled(look, page).len().saturating_sub(usize::from(parts.rows.height))
+}
+
+fn everything(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let title = |title: &'static str| Line::styled(title, look.theme.label());
+    let mut lines = Vec::new();
+    for group in Group::ALL {
+        lines.push(title(group.title()));
+        let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);
+        lines.extend(of_group.flat_map(|(command, keys)| row(look, command, keys, columns)));
+        lines.push(Line::default());
+    }
+    lines.push(title("FILTER"));
     lines.extend(paragraph(
         "Terms are joined by and; - negates. Bare words match hash, chains, ticket, labels and notes.",
         columns,
     ));
     lines.extend(FILTERS.iter().map(|example| Line::raw(format!("  {example}"))));
     lines
+}
+
+/// What is looked for, the likeliest first; terms of the filter too.
+fn found(look: &Look<'_>, page: &HelpPage, columns: usize) -> Vec<Line<'static>> {
+    let ids = page.found.iter().flatten();
+    let commands = ids.filter_map(|id| look.model.setting.keys.all().find(|(command, _)| command.id == *id));
+    let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(look, command, keys, columns)).collect();
+    let wanted = page.wanted().to_lowercase();
+    let filters: Vec<_> = FILTERS.iter().filter(|example| wanted.len() > 1 && example.contains(&wanted)).collect();
+    if !filters.is_empty() {
+        lines.extend([Line::default(), Line::styled("FILTER", look.theme.label())]);
+        lines.extend(filters.into_iter().map(|example| Line::raw(format!("  {example}"))));
+    }
+    if lines.is_empty() {
+        lines.push(Line::styled("  No key, command or filter is called so.", look.theme.warning()));
+    }
+    lines
+}
+
+/// Keys, name, and what it does. What has no key is run by its name.
+fn row(look: &Look<'_>, command: &Command, keys: &[String], columns: usize) -> Vec<Line<'static>> {
+    let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
+    let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
+        .map(|(text, columns)| width::fit(text, columns, look.theme.ellipsis));
+    let help = width::wrap(command.help, columns.saturating_sub(KEYS + NAME + 4).max(1));
+    let line = |(place, text): (usize, String)| match place {
+        0 => Line::from(vec![
+            Span::styled(format!("  {keys} "), look.theme.key()),
+            Span::styled(format!("{name} "), look.theme.dim()),
+            Span::raw(text),
+        ]),
+        _ => Line::raw(format!("{}{text}", " ".repeat(KEYS + NAME + 4))),
+    };
+    help.into_iter().enumerate().map(line).collect()
 }
 
 const FILTERS: [&str; 6] = [
@@ -70,6 +162,28 @@ const FILTERS: [&str; 6] = [
     "\"exact text\"  /regex/",
     "sort:sev,due   or age,status,checked,changed,route,ticket,hash; - reverses",
 ];
+
+/// What the symbols mean.
+fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
+    let facts = [
+        ("Status", format!("{}, # not documented", statuses.join(", "))),
+        ("Severity", "!! act now, ! look, i for information; a acknowledged, z snoozed".to_owned()),
+        ("Row", "> selected, x marked, X both; ACT works on marked ones, if any".to_owned()),
+        ("DUE", "until support may be contacted; with a minus: since".to_owned()),
+    ];
+    facts
+        .into_iter()
+        .flat_map(|(label, text)| {
+            let wrapped = width::wrap(&text, columns.saturating_sub(9).max(1));
+            let line = move |(place, text): (usize, String)| {
+                let label = if place == 0 { label } else { "" };
+                Line::from(vec![Span::styled(format!("{label:<9}"), look.theme.label()), Span::raw(text)])
+            };
+            wrapped.into_iter().enumerate().map(line)
+        })
+        .collect()
+}
 
 fn paragraph(text: &str, columns: usize) -> Vec<Line<'static>> {
     width::wrap(text, columns.saturating_sub(2)).into_iter().map(|line| Line::raw(format!("  {line}"))).collect()

@@ -13,7 +13,10 @@ use ratatui::{
 use super::{Look, columns, layout::Panes, marks};
 use crate::{
     domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
-    tui::model::{columns::Column, list::Tab},
+    tui::{
+        command::Id,
+        model::{columns::Column, list::Tab},
+    },
 };
 
 /// Rows of transactions that the list's pane has room for.
@@ -40,7 +43,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
         lines.extend(
             empty(look)
                 .into_iter()
-                .flat_map(|text| width::wrap(text, usize::from(inner.width.saturating_sub(2))))
+                .flat_map(|text| width::wrap(&text, usize::from(inner.width.saturating_sub(2))))
                 .map(|text| Line::styled(format!(" {text}"), look.theme.dim())),
         );
     }
@@ -135,20 +138,21 @@ fn due(look: &Look<'_>, tx: &Transaction) -> Style {
     }
 }
 
-fn empty(look: &Look<'_>) -> Vec<&'static str> {
+fn empty(look: &Look<'_>) -> Vec<String> {
     let model = look.model;
+    let shown = |id| look.key(id);
     if !model.loaded {
-        return vec!["Reading the store ..."];
+        return vec!["Reading the store ...".into()];
     }
     if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
         return vec![
-            "Nothing is tracked yet.",
-            "Press n and paste a row: transactionId,fromChainId,toChainId,quoteId",
-            "or bring a batch: hoptop import transfers.csv",
+            "Nothing is tracked yet.".into(),
+            format!("Press {} and paste a row: transactionId,fromChainId,toChainId,quoteId", shown(Id::Add)),
+            "or bring a batch: hoptop import transfers.csv".into(),
         ];
     }
     match model.list.filter_text.as_str() {
-        "" => vec!["Nothing here. 5 shows everything."],
-        _ => vec!["The filter hides all of them. Esc clears it."],
+        "" => vec![format!("Nothing here. {} shows everything.", shown(Id::All))],
+        _ => vec![format!("The filter hides all of them. {} clears it.", shown(Id::Clear))],
     }
 }

@@ -12,9 +12,12 @@ use ratatui::{
 use super::Look;
 use crate::{
     domain::{ids::TxHash, width},
-    tui::model::{
-        Overlay,
-        log::{Level, LogLine},
+    tui::{
+        command::Id,
+        model::{
+            Overlay,
+            log::{Level, LogLine},
+        },
     },
 };
 
@@ -138,7 +141,10 @@ fn empty(look: &Look<'_>) -> String {
              nobody documents, trouble with the store."
                 .to_owned()
         }
-        Some(Ok(_)) => "Nothing here: l shows other levels, / looks for another text.".to_owned(),
+        Some(Ok(_)) => {
+            let [level, find] = [Id::Level, Id::Find].map(|id| look.key(id));
+            format!("Nothing here: {level} shows other levels, {find} looks for another text.")
+        }
     }
 }
 

@@ -9,7 +9,10 @@ use ratatui::{
 };
 
 use super::Look;
-use crate::domain::{ids::RowId, width};
+use crate::{
+    domain::{ids::RowId, width},
+    tui::command::Id,
+};
 
 /// The first column of a row: which one is selected, which are marked.
 pub(super) fn letter(look: &Look<'_>, row: RowId, range: &[RowId]) -> &'static str {
@@ -27,8 +30,8 @@ pub(super) fn words(look: &Look<'_>) -> Option<String> {
     let marks = &look.model.marks;
     let marked = (marks.count() > 0).then(|| format!("{} marked (x)", marks.count()));
     let range = marks.range.map(|_| match look.model.range().len() {
-        0 => "range to here: v marks it".to_owned(),
-        count => format!("range of {count}: v marks it"),
+        0 => format!("range to here: {} marks it", look.key(Id::MarkRange)),
+        count => format!("range of {count}: {} marks it", look.key(Id::MarkRange)),
     });
     let words: Vec<String> = marked.into_iter().chain(range).collect();
     (!words.is_empty()).then(|| words.join("   "))

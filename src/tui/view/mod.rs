@@ -16,8 +16,10 @@ mod alerts;
 mod answer;
 mod columns;
 mod detail;
+mod ground;
 mod header;
 mod help;
+mod hyperlink;
 mod layout;
 mod list;
 mod log;
@@ -39,6 +41,7 @@ use ratatui::{
 };
 
 use super::{
+    command::Id,
     model::{Model, Overlay, Screen},
     theme::Theme,
 };
@@ -78,6 +81,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
     overlay(&look, frame, &panes);
+    ground::lay(theme, frame.buffer_mut());
 }
 
 fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
@@ -85,9 +89,9 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
         // What is typed in there is drawn with the tabs.
         Overlay::None | Overlay::Find { .. } => {}
         Overlay::Filter { input, .. } => header::place_cursor(frame, panes.filter, input),
-        Overlay::Help { scroll } => {
+        Overlay::Help(page) => {
             frame.render_widget(Clear, panes.body);
-            help::draw(look, *scroll, panes.body, frame);
+            help::draw(look, page, panes.body, frame);
         }
         Overlay::Answer { text, scroll } => {
             frame.render_widget(Clear, panes.body);
@@ -109,6 +113,13 @@ struct Look<'a> {
     model: &'a Model,
     theme: &'a Theme,
     now: Now,
+}
+
+impl Look<'_> {
+    /// How a sentence names a command.
+    fn key(&self, id: Id) -> String {
+        self.model.setting.keys.shown(id)
+    }
 }
 
 /// The whole screen, as the model knows it.
@@ -138,7 +149,8 @@ pub fn page(model: &Model, now: Now) -> usize {
     let theme = Theme::new(false, false);
     let look = Look { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help { .. } | Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
+        (Overlay::Help(_), _) => help::rows(&look, panes.body),
+        (Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&look, &panes, pane)),
         (_, Screen::List) => list::rows_in(&panes),
         (_, Screen::Alerts) => alerts::rows_in(panes.body),
@@ -153,7 +165,7 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
     let theme = Theme::new(false, false);
     let look = Look { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
+        (Overlay::Help(page), _) => help::scroll_end(&look, page, panes.body),
         (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
         (_, Screen::Log) => log::scroll_end(&look, panes.body),

@@ -9,7 +9,7 @@ use ratatui::{
     widgets::{Block, Clear, Paragraph},
 };
 
-use super::Look;
+use super::{Look, hyperlink};
 use crate::{
     domain::{link, text, width},
     tui::model::offer::{Item, Offer, Purpose},
@@ -39,6 +39,7 @@ pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame
     let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
     let lines: Vec<_> = items.map(|(place, item)| line(look, item, place == offer.place, columns)).collect();
     frame.render_widget(Paragraph::new(lines), inner);
+    hyperlink::mark_written(look, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
 fn line(look: &Look<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {

@@ -36,7 +36,9 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     let [critical, warning, info] = look.model.overview.alerts;
     let marked = marks::words(look).map_or_else(String::new, |words| format!("  {words}"));
-    let text = format!(" !!{critical} !{warning} i{info}{marked}  ? help / filter n add q quit");
+    let [help, filter, add, quit] = [Id::Help, Id::Filter, Id::Add, Id::QuitRoot].map(|id| look.key(id));
+    let keys = format!("{help} help {filter} filter {add} add {quit} quit");
+    let text = format!(" !!{critical} !{warning} i{info}{marked}  {keys}");
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
@@ -137,7 +139,7 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
     let setting = &look.model.setting;
     let paused = look.model.paused_until(now).map(|until| {
-        let key = look.model.setting.keys.of(Id::Pause).first().map_or("", String::as_str);
+        let key = look.key(Id::Pause);
         format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
     });
     let text = match look.model.live_poller(now) {
@@ -179,9 +181,11 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
         Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
-            hints(&mut look.model.setting.keys.hints(look.model.contexts()))
+        Overlay::Help(page) => {
+            let leave = if page.wanted().is_empty() { "close" } else { "all keys again" };
+            hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
+        Overlay::None | Overlay::Answer { .. } => hints(&mut look.model.setting.keys.hints(look.model.contexts())),
     }
 }
 

@@ -326,20 +326,6 @@ fn what_can_be_opened() {
 }
 
 #[test]
-fn help() {
-    let mut model = dashboard(SMALL);
-    press(&mut model, &["?"], now());
-    insta::assert_snapshot!(screen(&model));
-}
-
-#[test]
-fn help_scrolled_to_its_end() {
-    let mut model = dashboard(SMALL);
-    press(&mut model, &["?", "G"], now());
-    insta::assert_snapshot!(screen(&model));
-}
-
-#[test]
 fn add_dialog_with_every_result() {
     insta::assert_snapshot!(screen(&add_dialog(SMALL)));
 }
@@ -374,8 +360,11 @@ fn filter_that_hides_all() {
 }
 
 mod arrangement;
+mod help;
+mod hyperlinks;
 mod log;
 mod queue;
+mod themes;
 
 #[test]
 fn narrow_and_low() {
@@ -433,7 +422,7 @@ const SCREENS: &[(&str, Make)] = &[
     ("detail", detail),
     ("help", |size| {
         let mut model = dashboard(size);
-        press(&mut model, &["?", "G"], now());
+        press(&mut model, &["?", "End"], now());
         model
     }),
     ("filter", |size| {

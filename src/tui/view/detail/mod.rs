@@ -30,10 +30,13 @@ use ratatui::{
     widgets::{Block, Paragraph},
 };
 
-use super::{Look, layout::Panes};
+use super::{Look, hyperlink, layout::Panes};
 use crate::{
     domain::{span, transaction::Transaction, width},
-    tui::model::{Screen, detail::DetailTab},
+    tui::{
+        command::Id,
+        model::{Screen, detail::DetailTab},
+    },
 };
 
 /// What labels a line is this wide, so that what they label lines up.
@@ -109,6 +112,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     frame.render_widget(Paragraph::new(parts.top), top);
     frame.render_widget(Paragraph::new(content), parts.content);
+    hyperlink::mark(look, tx, inner, frame.buffer_mut());
     tabs::draw(look, (tab(look), &place), parts.tabs, frame);
 }
 
@@ -128,9 +132,10 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
             let place = match (look.model.screen, count > rows) {
                 (_, false) => remark,
                 (Screen::Detail, true) => {
-                    format!("{remark}  lines {} to {} of {count}: j k", first + 1, (first + rows).min(count))
+                    let [down, up] = [Id::Down, Id::Up].map(|id| look.key(id));
+                    format!("{remark}  lines {} to {} of {count}: {down} {up}", first + 1, (first + rows).min(count))
                 }
-                (_, true) => "more: Enter".to_owned(),
+                (_, true) => format!("more: {}", look.key(Id::Open)),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }

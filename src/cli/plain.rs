@@ -1,0 +1,179 @@
+//! The dashboard without a screen, for screen readers: lines that are only ever added, and commands that are typed.
+//!
+//! A first summary, then a line for what changes, the time first and everything in words. It must never move the cursor or
+//! write over what was said.
+
+mod news;
+mod orders;
+
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
+
+use color_eyre::eyre::{Result, eyre};
+use tokio::{sync::mpsc, task::spawn_blocking};
+
+use self::{
+    news::{Heard, News},
+    orders::{Order, Orders},
+};
+use super::{
+    complain,
+    exit::Exit,
+    session::{Place, Polling, Running},
+    signals,
+};
+use crate::{
+    clock::{Clock, Mono},
+    domain::{answer::Templates, text},
+    store::{Follower, Store, Trouble},
+    tui::model::Setting,
+};
+
+/// What came within so long is told together: a sentence that is read out takes its time.
+const TOGETHER: Duration = Duration::from_secs(2);
+
+/// What it needs.
+pub struct Parts {
+    /// What it tells of.
+    pub store: Store,
+    /// Its time.
+    pub clock: Clock,
+    /// The profile and the zone; how it looks doesn't matter here.
+    pub setting: Setting,
+    /// The requests per second that are allowed.
+    pub rps: f64,
+    /// Stands for what is cut.
+    pub ellipsis: &'static str,
+}
+
+/// Tells what happens until the person ends it, or a signal does; polls beside that.
+pub async fn show(parts: Parts, polling: Option<Polling>, place: Place<'_>) -> Result<Exit> {
+    let signal = signals::listen()?;
+    let mut poller = match polling {
+        Some(polling) => Some(Running::start(polling, parts.store.clone(), parts.clock.clone(), place)?),
+        None => None,
+    };
+    let fault = async {
+        match &mut poller {
+            Some(poller) => poller.fault().await,
+            None => std::future::pending().await,
+        }
+    };
+    let exit = tokio::select! {
+        told = tell(parts) => told.map(|()| Exit::Fine),
+        exit = signal => Ok(exit),
+        fault = fault => return Err(fault),
+    };
+    if let Some(poller) = poller {
+        poller.stop().await?;
+    }
+    exit
+}
+
+/// Tells what happens until the person ends it.
+async fn tell(parts: Parts) -> Result<()> {
+    let mut commits = parts.store.subscribe()?;
+    let mut telling = Telling::new(&parts)?;
+    let (orders, mut lines) = (Orders::of(&parts), typed());
+    telling.look(&parts).await?;
+    say(&[orders::HINT.to_owned()])?;
+    // When what has changed is told.
+    let mut due: Option<Mono> = None;
+    loop {
+        let wake = async {
+            match due {
+                Some(due) => parts.clock.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = commits.changed(), if due.is_none() => {
+                changed.map_err(|_| eyre!("the store's watcher has ended"))?;
+                due = Some(parts.clock.now().mono + TOGETHER);
+            }
+            () = wake => {
+                due = None;
+                telling.look(&parts).await?;
+            }
+            line = lines.recv() => match orders.read(line.as_deref()) {
+                Order::Nothing => {}
+                Order::Quit => return Ok(()),
+                Order::Summary => say(&telling.summary(&parts).await?)?,
+                Order::Run(what) => {
+                    let (orders, now) = (orders.clone(), parts.clock.now());
+                    spawn_blocking(move || orders.run(&what, now)).await??;
+                }
+            },
+        }
+    }
+}
+
+/// The lines that a person types, as they come.
+fn typed() -> mpsc::UnboundedReceiver<String> {
+    let (sender, lines) = mpsc::unbounded_channel();
+    // It is left behind at the end: there is no other way out of a wait for a line.
+    let read = move || {
+        for line in io::stdin().lines() {
+            if line.is_err() || line.is_ok_and(|line| sender.send(line).is_err()) {
+                return;
+            }
+        }
+    };
+    let started = std::thread::Builder::new().name("commands".into()).spawn(read);
+    if let Err(error) = started {
+        complain(&format!("commands can't be read: {error}"));
+    }
+    lines
+}
+
+fn say(lines: &[String]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    out.flush()
+}
+
+/// What was told so far.
+struct Telling {
+    follower: Follower,
+    /// What stood in the way of keeping answers.
+    trouble: Option<Trouble>,
+}
+
+impl Telling {
+    fn new(parts: &Parts) -> Result<Self> {
+        Ok(Self { follower: Follower::new(&parts.store)?, trouble: None })
+    }
+
+    /// Tells what changed since the last look.
+    async fn look(&mut self, parts: &Parts) -> Result<()> {
+        loop {
+            let (follower, setting, now) = (self.follower.clone(), parts.setting.clone(), parts.clock.now().wall);
+            let heard = spawn_blocking(move || Heard::of(&follower, &setting, now)).await??;
+            let more = heard.more;
+            say(&News { heard, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
+            if !more {
+                break;
+            }
+        }
+        let trouble = parts.store.trouble();
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+            say(&[news::timed(parts.clock.now().wall, &parts.setting, &text::clean(&trouble.to_string()))])?;
+        }
+        self.trouble = trouble;
+        Ok(())
+    }
+
+    async fn summary(&self, parts: &Parts) -> Result<Vec<String>> {
+        let (follower, setting, now) = (self.follower.clone(), parts.setting.clone(), parts.clock.now().wall);
+        Ok(spawn_blocking(move || follower.read(|reader| news::summary(reader, &setting, now))).await??)
+    }
+}
+
+impl Parts {
+    /// One's own words for replies.
+    fn templates(&self) -> &Templates {
+        &self.setting.templates
+    }
+}

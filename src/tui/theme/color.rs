@@ -1,0 +1,203 @@
+//! Colours as a theme file writes them, and what a terminal with fewer of them shows instead.
+//!
+//! It must never turn a colour into one of the sixteen if the terminal has 256: those sixteen are the person's own, and look
+//! like nobody knows what.
+
+use std::{ffi::OsString, fmt};
+
+use ratatui::style::Color;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, Visitor},
+};
+
+use crate::domain::{text::clean, toml_text};
+
+/// The names of colours: the terminal's sixteen, and what it has when nothing is said.
+const NAMED: [(&str, Color); 17] = [
+    ("black", Color::Black),
+    ("red", Color::Red),
+    ("green", Color::Green),
+    ("yellow", Color::Yellow),
+    ("blue", Color::Blue),
+    ("magenta", Color::Magenta),
+    ("cyan", Color::Cyan),
+    ("white", Color::Gray),
+    ("bright-black", Color::DarkGray),
+    ("bright-red", Color::LightRed),
+    ("bright-green", Color::LightGreen),
+    ("bright-yellow", Color::LightYellow),
+    ("bright-blue", Color::LightBlue),
+    ("bright-magenta", Color::LightMagenta),
+    ("bright-cyan", Color::LightCyan),
+    ("bright-white", Color::White),
+    ("default", Color::Reset),
+];
+
+/// What the sixteen usually look like, in their order.
+const USUAL: [[u8; 3]; 16] = [
+    [0, 0, 0],
+    [205, 0, 0],
+    [0, 205, 0],
+    [205, 205, 0],
+    [0, 0, 238],
+    [205, 0, 205],
+    [0, 205, 205],
+    [229, 229, 229],
+    [127, 127, 127],
+    [255, 0, 0],
+    [0, 255, 0],
+    [255, 255, 0],
+    [92, 92, 255],
+    [255, 0, 255],
+    [0, 255, 255],
+    [255, 255, 255],
+];
+
+/// How many colours a terminal shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// All of them.
+    #[default]
+    True,
+    /// 256.
+    Indexed,
+    /// The terminal's own sixteen.
+    Sixteen,
+}
+
+impl Depth {
+    /// As the variables `COLORTERM` and `TERM` announce it.
+    pub fn announced(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
+        let term = text("TERM");
+        match text("COLORTERM").as_str() {
+            "truecolor" | "24bit" => Self::True,
+            _ if term.ends_with("-direct") => Self::True,
+            _ if term.contains("256color") => Self::Indexed,
+            _ => Self::Sixteen,
+        }
+    }
+
+    /// The nearest colour that there is.
+    pub(super) fn nearest(self, color: Color) -> Color {
+        match (self, color) {
+            (Self::Indexed, Color::Rgb(red, green, blue)) => Color::Indexed(index_near([red, green, blue])),
+            (Self::Sixteen, Color::Rgb(red, green, blue)) => usual_near([red, green, blue]),
+            (Self::Sixteen, Color::Indexed(index)) if usize::from(index) < USUAL.len() => named(usize::from(index)),
+            (Self::Sixteen, Color::Indexed(index)) => usual_near(shown(index)),
+            _ => color,
+        }
+    }
+}
+
+/// What an index from 16 on stands for: a cube of six steps, then greys.
+pub(super) fn shown(index: u8) -> [u8; 3] {
+    let step = |place: u8| if place == 0 { 0 } else { 55 + 40 * place };
+    match index {
+        232.. => [8 + 10 * (index - 232); 3],
+        16.. => [(index - 16) / 36, (index - 16) / 6 % 6, (index - 16) % 6].map(step),
+        _ => USUAL.get(usize::from(index)).copied().unwrap_or_default(),
+    }
+}
+
+fn index_near(color: [u8; 3]) -> u8 {
+    (16..=u8::MAX).min_by_key(|index| distance(color, shown(*index))).unwrap_or(u8::MAX)
+}
+
+fn usual_near(color: [u8; 3]) -> Color {
+    named(
+        (0..USUAL.len())
+            .min_by_key(|place| distance(color, USUAL.get(*place).copied().unwrap_or_default()))
+            .unwrap_or(0),
+    )
+}
+
+fn named(place: usize) -> Color {
+    NAMED.get(place).map_or(Color::Reset, |(_, color)| *color)
+}
+
+/// How different two colours look: green counts most, blue least.
+fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
+    let squares = one.iter().zip(other).zip([2, 4, 1]);
+    squares.map(|((one, other), weight)| weight * u32::from(one.abs_diff(other)).pow(2)).sum()
+}
+
+/// A colour as a theme file has it: a name, `#rrggbb`, or an index from 0 to 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Written(pub(super) Color);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WrittenVisitor)
+    }
+}
+
+struct WrittenVisitor;
+
+impl Visitor<'_> for WrittenVisitor {
+    type Value = Written;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(r##"a colour: a name as "red" or "bright-blue", "#rrggbb", or a number from 0 to 255"##)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
+        let of_name = || NAMED.iter().find(|(name, _)| *name == text).map(|(_, color)| *color);
+        of_name().or_else(|| hexadecimal(text)).map(Written).ok_or_else(|| E::custom(unknown(text)))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
+        let index = u8::try_from(number).map_err(|_| E::custom(format!("{number} is no colour; they end at 255")))?;
+        Ok(Written(Color::Indexed(index)))
+    }
+}
+
+fn hexadecimal(text: &str) -> Option<Color> {
+    let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6 && digits.is_ascii())?;
+    let number = u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+'))?;
+    let [_, red, green, blue] = number.to_be_bytes();
+    Some(Color::Rgb(red, green, blue))
+}
+
+fn unknown(text: &str) -> String {
+    let names = NAMED.map(|(name, _)| name);
+    let hint = toml_text::nearest(text, &names).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+    let hint = if hint.is_empty() { format!("write {}, #rrggbb, or a number", names.join(", ")) } else { hint };
+    format!("`{}` is no colour; {}", clean(text), hint.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_says_how_many_colours_it_has() {
+        let announced = |variables: &[(&str, &str)]| {
+            let found = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into());
+            Depth::announced(found)
+        };
+        assert_eq!(announced(&[("COLORTERM", "truecolor"), ("TERM", "xterm")]), Depth::True);
+        assert_eq!(announced(&[("COLORTERM", "24bit")]), Depth::True);
+        assert_eq!(announced(&[("TERM", "xterm-direct")]), Depth::True);
+        assert_eq!(announced(&[("COLORTERM", "yes"), ("TERM", "tmux-256color")]), Depth::Indexed);
+        assert_eq!(announced(&[("TERM", "linux")]), Depth::Sixteen);
+        assert_eq!(announced(&[]), Depth::Sixteen);
+    }
+
+    #[test]
+    fn where_there_are_fewer_colours_the_nearest_stands() {
+        let vermillion = Color::Rgb(0xd5, 0x5e, 0x00);
+        assert_eq!(Depth::True.nearest(vermillion), vermillion);
+        assert_eq!(Depth::Indexed.nearest(vermillion), Color::Indexed(166));
+        assert_eq!(Depth::Indexed.nearest(Color::Rgb(0, 0, 0)), Color::Indexed(16));
+        assert_eq!(Depth::Indexed.nearest(Color::Rgb(0x80, 0x80, 0x80)), Color::Indexed(244));
+        assert_eq!(Depth::Sixteen.nearest(Color::Rgb(0xf0, 0xe4, 0x42)), Color::LightYellow);
+        assert_eq!(Depth::Sixteen.nearest(Color::Indexed(9)), Color::LightRed);
+        assert_eq!(Depth::Sixteen.nearest(Color::Indexed(231)), Color::White);
+        // What the person chose for a name stays the person's.
+        for depth in [Depth::True, Depth::Indexed, Depth::Sixteen] {
+            assert_eq!(depth.nearest(Color::Red), Color::Red);
+        }
+    }
+}

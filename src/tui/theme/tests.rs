@@ -1,0 +1,132 @@
+//! What the shipped themes promise: contrast, and severities that stay apart.
+
+use ratatui::style::{Color, Modifier};
+
+use super::{color::shown, *};
+
+fn palette(shipped: Shipped, depth: Depth) -> Palette {
+    Palette::shipped(shipped, depth)
+}
+
+/// Red, green and blue in linear light (sRGB).
+fn linear(color: Color) -> [f64; 3] {
+    let [red, green, blue] = match color {
+        Color::Rgb(red, green, blue) => [red, green, blue],
+        Color::Indexed(index) => shown(index),
+        other => panic!("nobody knows what {other} looks like"),
+    };
+    [red, green, blue].map(|part| match f64::from(part) / 255.0 {
+        part if part <= 0.04045 => part / 12.92,
+        part => ((part + 0.055) / 1.055).powf(2.4),
+    })
+}
+
+fn apply(matrix: [[f64; 3]; 3], color: [f64; 3]) -> [f64; 3] {
+    matrix.map(|row| row.iter().zip(color).map(|(weight, part)| weight * part).sum())
+}
+
+/// The contrast of WCAG 2.
+fn contrast(one: Color, other: Color) -> f64 {
+    let luminance = |color| apply([[0.2126, 0.7152, 0.0722]; 3], linear(color))[0] + 0.05;
+    let (one, other): (f64, f64) = (luminance(one), luminance(other));
+    one.max(other) / one.min(other)
+}
+
+#[test]
+fn themes_with_a_ground_of_their_own_can_be_read() {
+    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
+        for depth in [Depth::True, Depth::Indexed] {
+            let palette = palette(shipped, depth);
+            let (letters, ground) = (palette.text.fg.unwrap(), palette.text.bg.unwrap());
+            for (meaning, style) in palette.all() {
+                let contrast = contrast(style.fg.unwrap_or(letters), style.bg.unwrap_or(ground));
+                assert!(contrast >= 4.5, "{} {meaning} {depth:?}: {contrast:.2}", shipped.name());
+            }
+        }
+    }
+}
+
+/// How a colour looks to people without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1.0).
+const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
+    ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+    ("protanopia", [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    (
+        "deuteranopia",
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    ),
+];
+
+/// The place of a linear colour in CIELAB (D65).
+fn lab(color: [f64; 3]) -> [f64; 3] {
+    const XYZ: [[f64; 3]; 3] =
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]];
+    let bend = |part: f64| if part > 0.008856 { part.cbrt() } else { 7.787 * part + 16.0 / 116.0 };
+    let [x, y, z] = apply(XYZ, color.map(|part| part.clamp(0.0, 1.0)));
+    let [x, y, z] = [bend(x / 0.95047), bend(y), bend(z / 1.08883)];
+    [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+}
+
+#[test]
+fn severities_stay_apart_for_every_kind_of_colour_vision() {
+    /// Ten times what is just noticed.
+    const APART: f64 = 23.0;
+    for depth in [Depth::True, Depth::Indexed] {
+        let palette = palette(Shipped::ColourBlind, depth);
+        let meanings = [palette.critical, palette.warning, palette.info, palette.good, palette.text];
+        for (vision, matrix) in VISIONS {
+            let seen = meanings.map(|style| lab(apply(matrix, linear(style.fg.unwrap()))));
+            for (place, one) in seen.iter().enumerate() {
+                for (behind, other) in seen.iter().enumerate().skip(place + 1) {
+                    let squares = one.iter().zip(other).map(|(one, other)| (one - other).powi(2));
+                    let distance = squares.sum::<f64>().sqrt();
+                    assert!(distance >= APART, "{vision} {depth:?}: {place} and {behind} are {distance:.1} apart");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn only_colours_of_okabe_and_ito_carry_a_severity() {
+    const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
+    let palette = palette(Shipped::ColourBlind, Depth::True);
+    for style in [palette.critical, palette.warning, palette.info, palette.good] {
+        let Some(Color::Rgb(red, green, blue)) = style.fg else { panic!("{style:?}") };
+        assert!(EIGHT.contains(&u32::from_be_bytes([0, red, green, blue])), "{style:?}");
+    }
+}
+
+#[test]
+fn the_selection_is_seen_in_every_theme_with_colours_or_without() {
+    for shipped in Shipped::ALL {
+        for color in [true, false] {
+            let theme = Theme::shipped(shipped, Abilities { color, ..Abilities::default() });
+            let seen = Modifier::BOLD | Modifier::REVERSED;
+            assert!(theme.selected().add_modifier.contains(seen), "{}", shipped.name());
+        }
+    }
+}
+
+#[test]
+fn without_colours_no_theme_has_any() {
+    let none = Abilities::default();
+    let own = Theme::own("own.toml", "[text]\nfg = 'red'\nbg = 'blue'", none).unwrap();
+    for theme in Shipped::ALL.map(|shipped| Theme::shipped(shipped, none)).iter().chain([&own]) {
+        for (meaning, style) in theme.palette.all() {
+            assert!(style.fg.is_none() && style.bg.is_none(), "{} {meaning}", theme.name());
+        }
+    }
+}
+
+#[test]
+fn a_theme_that_is_not_there_is_named_with_those_that_are() {
+    let error = |name| Theme::named(name, Abilities::default()).unwrap_err().to_string();
+    assert_eq!(
+        error("drak"),
+        "there is no theme `drak`, did you mean `dark`?; there are default, light, dark, colour-blind, mono, or give the \
+         path of your own, as ./own.toml"
+    );
+    assert!(error("solarized\u{1b}[31m").starts_with("there is no theme `solarized[31m`; there are default"));
+    let own = Theme::own("own.toml", "\n[critical]\nfg = 'rde'", Abilities::default()).unwrap_err().to_string();
+    assert_eq!(own, "own.toml, line 3: fg: `rde` is no colour; did you mean `red`?");
+}

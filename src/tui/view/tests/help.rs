@@ -1,0 +1,82 @@
+//! The help as it is drawn: whole, searched, and with nothing found.
+
+use super::*;
+
+const WIDE: (u16, u16) = (120, 36);
+
+fn help_at(size: (u16, u16), typed: &str) -> Desk {
+    let mut model = dashboard(size);
+    press(&mut model, &["?"], now());
+    type_in(&mut model, typed, now());
+    model
+}
+
+#[test]
+fn the_help() {
+    insta::assert_snapshot!("help", screen(&help_at(SMALL, "")));
+    insta::assert_snapshot!("help_wide", screen(&help_at(WIDE, "")));
+    let mut model = help_at(SMALL, "");
+    press(&mut model, &["End"], now());
+    insta::assert_snapshot!("help_scrolled_to_its_end", screen(&model));
+}
+
+#[test]
+fn the_help_while_something_is_looked_for() {
+    insta::assert_snapshot!("help_searched", screen(&help_at(SMALL, "alert")));
+    insta::assert_snapshot!("help_searched_wide", screen(&help_at(WIDE, "overdue")));
+    insta::assert_snapshot!("help_with_nothing_found", screen(&help_at(SMALL, "xyzzy")));
+}
+
+#[test]
+fn a_word_that_is_pasted_is_looked_for_and_a_row_is_added() {
+    let mut model = help_at(SMALL, "next ");
+    model.take(Msg::Paste("alert".into()), now());
+    assert!(screen(&model).contains("next transaction with an alert"));
+    model.take(Msg::Paste("0xabcdef0123456789,42161,8453,quote-1".into()), now());
+    assert!(screen(&model).contains("Add or find"));
+}
+
+#[test]
+fn esc_takes_back_what_was_typed_and_then_leaves() {
+    let mut model = help_at(SMALL, "jk");
+    assert!(screen(&model).contains("Search: jk"));
+    press(&mut model, &["Esc"], now());
+    assert!(screen(&model).contains("MOVE"));
+    press(&mut model, &["Esc"], now());
+    assert!(!screen(&model).contains("Search:"));
+}
+
+#[test]
+fn where_there_is_little_room_the_legend_is_scrolled_to() {
+    let mut model = help_at((80, 16), "");
+    assert!(!screen(&model).contains("Severity"));
+    press(&mut model, &["End"], now());
+    assert!(screen(&model).contains("Severity"));
+}
+
+#[test]
+fn the_cursor_of_the_help_stands_behind_what_is_typed() {
+    let model = help_at(SMALL, "ab");
+    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((11, 3));
+}
+
+#[test]
+fn sentences_and_help_name_the_keys_that_are_in_force() {
+    let mut model = filtered_out(SMALL);
+    let own = [("clear", "X"), ("all", "a"), ("acknowledge", "^A")];
+    let own = own.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
+    model.setting.keys = crate::tui::keys::Keys::new(&own.into()).unwrap();
+    assert!(screen(&model).contains("The filter hides all of them. X clears it."));
+    press(&mut model, &["?"], now());
+    type_in(&mut model, "acknowledge", now());
+    assert!(screen(&model).contains("  ^A            acknowledge  acknowledge what stands"));
+}
+
+/// A list of which the filter shows nothing.
+fn filtered_out(size: (u16, u16)) -> Desk {
+    let mut model = dashboard(size);
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "nothing-is-called-so", now());
+    press(&mut model, &["Enter"], now());
+    model
+}

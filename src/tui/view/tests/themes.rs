@@ -1,0 +1,91 @@
+//! How the screens look: every screen without colours, the list in every theme.
+
+use ratatui::style::Style;
+
+use super::*;
+use crate::tui::theme::{Abilities, Shipped};
+
+/// What is drawn, and below it the runs that look otherwise than most, by row and column.
+fn styled(terminal: &Terminal<TestBackend>) -> String {
+    let buffer = terminal.backend().buffer();
+    let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
+    let common = common(buffer);
+    let mut text = format!("{}\nmost: {}\n", terminal.backend(), words(common));
+    for (number, row) in rows.enumerate() {
+        let mut column = 0;
+        for run in row.chunk_by(|one, other| one.style() == other.style()) {
+            let shown: String = run.iter().map(Cell::symbol).collect();
+            if run[0].style() != common {
+                text.push_str(&format!("{number:>2}:{column:<3} {:<34} {}\n", words(run[0].style()), shown.trim_end()));
+            }
+            column += run.len();
+        }
+    }
+    text
+}
+
+/// The style that most cells have.
+fn common(buffer: &Buffer) -> Style {
+    let styles: std::collections::HashSet<_> = buffer.content.iter().map(Cell::style).collect();
+    let count = |style: &Style| buffer.content.iter().filter(|cell| cell.style() == *style).count();
+    styles.into_iter().max_by_key(count).unwrap()
+}
+
+fn words(style: Style) -> String {
+    let color = |color: Option<Color>| color.filter(|color| *color != Color::Reset).map(|color| color.to_string());
+    let (letters, ground) = (color(style.fg), color(style.bg).map(|ground| format!("on {ground}")));
+    let attributes = style.add_modifier.iter_names().map(|(name, _)| name.to_lowercase());
+    let words: Vec<_> = letters.into_iter().chain(ground).chain(attributes).collect();
+    if words.is_empty() { "plain".into() } else { words.join(" ") }
+}
+
+#[test]
+fn every_screen_without_colours() {
+    let theme = Theme::new(false, false);
+    for (name, make) in SCREENS {
+        insta::assert_snapshot!(format!("mono_{}", name.replace(' ', "_")), styled(&drawn(&make(SMALL), &theme)));
+    }
+}
+
+#[test]
+fn the_list_in_every_theme() {
+    for shipped in Shipped::ALL {
+        let theme = Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() });
+        let name = format!("theme_{}", shipped.name().replace('-', "_"));
+        insta::assert_snapshot!(name, styled(&drawn(&dashboard(SMALL), &theme)));
+    }
+}
+
+#[test]
+fn a_ground_of_its_own_lies_under_everything() {
+    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
+        let theme = Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() });
+        let ground = theme.text();
+        // The second half of a wide letter is drawn with the first.
+        for (name, make) in SCREENS.iter().filter(|(name, _)| !name.starts_with("hostile")) {
+            let terminal = drawn(&make(SMALL), &theme);
+            let bare = |cell: &&Cell| Some(cell.bg) != ground.bg || cell.fg == Color::Reset;
+            assert_eq!(terminal.backend().buffer().content.iter().find(bare), None, "{name} in {}", shipped.name());
+        }
+    }
+}
+
+#[test]
+fn another_theme_is_chosen_by_its_name_and_remembered() {
+    let mut model = dashboard(SMALL);
+    let run = |model: &mut Desk, text: &str| {
+        press(model, &[":"], now());
+        type_in(model, text, now());
+        press(model, &["Enter"], now())
+    };
+    use crate::tui::{effect::Effect, model::memory::ChosenTheme};
+    assert_eq!(run(&mut model, "theme blind"), [Effect::Dress(Some(Shipped::ColourBlind))]);
+    assert_eq!(run(&mut model, "theme configured"), [Effect::Dress(None)]);
+    assert_eq!(run(&mut model, "theme qqq"), []);
+    assert!(model.notice.as_ref().unwrap().text.starts_with("There is no theme `qqq`; there are default, light"));
+    let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
+    model.take(Msg::Dressed(Ok(Some(chosen.clone()))), now());
+    assert_eq!(model.to_remember().theme, Some(chosen));
+    model.take(Msg::Dressed(Err("Colours are off".into())), now());
+    assert_eq!(model.notice.as_ref().unwrap().text, "Colours are off");
+}
