@@ -59,6 +59,19 @@ pub fn named(text: &str) -> Option<&'static Chain> {
     })
 }
 
+/// The well-known chains that may be meant by the beginning of a name: the one that is called just so, or else all whose name,
+/// short name or alias begins so, without case. None for less than two letters.
+pub fn starting(text: &str) -> Vec<&'static Chain> {
+    let text = text.trim().to_lowercase();
+    if text.chars().count() < 2 {
+        return Vec::new();
+    }
+    let begins = |name: &str| name.to_lowercase().starts_with(&text);
+    let may_be =
+        |chain: &&Chain| begins(&chain.name) || begins(&chain.short) || chain.aliases.iter().any(|alias| begins(alias));
+    named(&text).map_or_else(|| TABLE.iter().filter(may_be).collect(), |chain| vec![chain])
+}
+
 /// At most five letters for a narrow column: the table's short name, else the `learned` name in capitals, else the ID, cut
 /// to fit.
 pub fn short_name(id: &ChainId, learned: Option<&str>) -> String {
@@ -145,6 +158,14 @@ mod tests {
         assert!(wrong.to_string().contains("42161"), "{wrong}");
         let wrong = parse("Arbitrum One", false).unwrap_err();
         assert!(wrong.to_string().contains("42161"), "{wrong}");
+    }
+
+    #[test]
+    fn the_beginning_of_a_name_may_mean_several_chains() {
+        let ids = |text| starting(text).into_iter().map(|chain| chain.id.as_str()).collect::<Vec<_>>();
+        assert_eq!((ids("arb"), ids(" Base "), ids("b")), (vec!["42161"], vec!["8453"], vec![]));
+        assert!(ids("b").is_empty() && ids("mooncoin").is_empty() && ids("bl").len() == 1 && ids("op").len() == 1);
+        assert!(ids("ba").len() == 1 && ids("so").len() >= 2, "{:?}", ids("so"));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! What `update` wants done outside of the model.
 
+use chrono::{DateTime, Utc};
+
 use super::model::list::PageRequest;
 use crate::{
     domain::{
         alert::Snooze,
         ids::{RowId, TxHash},
+        quote::QuoteRequest,
         transaction::NewTransaction,
     },
     store::Edit,
@@ -93,6 +96,22 @@ pub enum Effect {
     LoadAlerts,
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
+    /// Ask for a route; whoever polls sends it.
+    AskQuote {
+        /// What is asked for.
+        request: QuoteRequest,
+        /// How long it is waited for.
+        until: DateTime<Utc>,
+    },
+    /// Read what became of a question for a route, by the store's number.
+    ReadQuote(i64),
+    /// The same, and say that nobody here wants it any more.
+    WithdrawQuote {
+        /// The store's number.
+        id: i64,
+        /// How long it was wanted.
+        until: DateTime<Utc>,
+    },
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

@@ -15,6 +15,7 @@ pub mod menu;
 pub mod offer;
 pub mod palette;
 pub mod prompt;
+pub mod quote;
 pub mod raw;
 
 use std::{collections::HashMap, time::Duration};
@@ -34,6 +35,7 @@ use self::{
     offer::Offer,
     palette::Palette,
     prompt::Prompt,
+    quote::QuoteForm,
 };
 use crate::{
     clock::Mono,
@@ -104,6 +106,8 @@ pub enum Overlay {
     Menu(Menu),
     /// Texts to copy, or links to open.
     Offer(Offer),
+    /// Asking for a route.
+    Quote(Box<QuoteForm>),
 }
 
 /// How a notice is meant.
@@ -204,6 +208,8 @@ pub struct Model {
     pub history: Option<(RowId, History)>,
     /// What is remembered for the next start, but for the filter that is shown.
     pub memory: Memory,
+    /// The quote form as it was left.
+    pub quote: Option<Box<QuoteForm>>,
     /// What was last said to be open, and when.
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
@@ -242,6 +248,7 @@ impl Model {
             detail: Detail::default(),
             history: None,
             memory: Memory::default(),
+            quote: None,
             looked_at: None,
             poller: None,
             trouble: None,

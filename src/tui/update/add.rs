@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::Effect;
+use super::{Effect, quote};
 use crate::{
     clock::Now,
     domain::ids::RowId,
@@ -107,11 +107,13 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
             let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
             model.tell(tone, text, now.mono);
-            if let (Overlay::Add(_), Some(row)) = (&model.overlay, report.first()) {
+            let is_done = quote::on_tracked(model) || matches!(model.overlay, Overlay::Add(_));
+            if let (true, Some(row)) = (is_done, report.first()) {
                 model.overlay = Overlay::None;
                 return reveal(model, row);
             }
         }
+        Err(error) if quote::on_not_tracked(model, &error) => {}
         Err(error) => model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono),
     }
     Vec::new()

@@ -14,6 +14,7 @@ mod palette;
 mod pointer;
 mod poll;
 mod prompt;
+mod quote;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -45,7 +46,7 @@ use crate::{
         ids::RowId,
         transaction::Transaction,
     },
-    store::{ImportReport, Listed, News, Page, PollerReport},
+    store::{Asked, ImportReport, Listed, News, Page, PollerReport, StoredQuote},
 };
 
 /// Something that happened.
@@ -81,6 +82,10 @@ pub enum Msg {
     FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
     Known(HashMap<String, RowId>),
+    /// A question for a route is in the store, or was answered before; until when it is waited for.
+    QuoteAsked(DateTime<Utc>, Result<Asked, String>),
+    /// A question for a route was read, with its answer if there is one.
+    Quote(i64, Option<Box<StoredQuote>>),
     /// An import ended.
     Imported(Result<ImportReport, String>),
     /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
@@ -145,7 +150,10 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.list.look_again();
             Vec::new()
         }
-        Msg::News(heard) => on_news(model, *heard, now),
+        Msg::News(heard) => {
+            let asked = quote::on_news(model, &heard.news);
+            on_news(model, *heard, now).into_iter().chain(asked).collect()
+        }
         Msg::Page(read) => on_page(model, *read, now),
         Msg::Counted(counted) => on_counted(model, *counted, now),
         Msg::History(row, read) => {
@@ -169,6 +177,11 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Known(known) => add::on_known(model, &known),
+        Msg::QuoteAsked(until, asked) => quote::on_asked(model, until, asked),
+        Msg::Quote(id, read) => {
+            quote::on_read(model, id, read.map(|quote| *quote), now);
+            Vec::new()
+        }
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Trouble(trouble) => {
             model.trouble = trouble;
@@ -216,7 +229,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
         model.look_again();
     }
     let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
-    alerts::read_if_due(model, now.mono).into_iter().chain(count).collect()
+    alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(quote::on_tick(model, now)).collect()
 }
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
@@ -309,6 +322,10 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             prompt::on_paste(model, text);
             Vec::new()
         }
+        Overlay::Quote(_) => {
+            quote::on_paste(model, text);
+            Vec::new()
+        }
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(AddForm::default());
             add::on_paste(model, text)
@@ -335,6 +352,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
+        Overlay::Quote(_) => return quote::on_key(model, key, now),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {}
     }
     let contexts = model.contexts();
@@ -408,6 +426,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Sort => palette::open(model, "sort "),
         Id::Delete => palette::open(model, "delete "),
         Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::Quote => quote::open(model),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
         Id::Fold => model.detail.raw.turn(),

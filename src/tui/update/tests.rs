@@ -162,6 +162,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
+        Id::Quote => matches!(&model.overlay, Overlay::Quote(form) if form.place == 0),
         Id::Answer => {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
@@ -412,6 +413,7 @@ fn row(number: i64) -> String {
 mod act;
 mod alerts;
 mod marks;
+mod quote;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
     match effects {

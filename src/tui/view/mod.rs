@@ -16,6 +16,7 @@ mod alerts;
 mod answer;
 mod columns;
 mod detail;
+mod field;
 mod header;
 mod help;
 mod layout;
@@ -26,6 +27,7 @@ mod offer;
 mod palette;
 mod pointer;
 mod prompt;
+mod quote;
 mod status;
 
 pub use self::pointer::{Target, target};
@@ -92,6 +94,10 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);
+        }
+        Overlay::Quote(form) => {
+            frame.render_widget(Clear, panes.body);
+            quote::draw(look, form, panes.body, frame);
         }
         Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
         Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),

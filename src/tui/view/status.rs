@@ -168,6 +168,7 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
+        Overlay::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
         Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => {
             hints(&mut look.model.setting.keys.hints(look.model.contexts()))

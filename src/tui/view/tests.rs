@@ -374,6 +374,7 @@ fn filter_that_hides_all() {
 }
 
 mod queue;
+mod quote;
 
 #[test]
 fn narrow_and_low() {
@@ -452,6 +453,10 @@ const SCREENS: &[(&str, Make)] = &[
         press(&mut model, &["O"], now());
         model
     }),
+    ("quote", |size| quote::with_answer(size, quote::route())),
+    ("quote refused", |size| quote::with_answer(size, quote::refusal("No route found"))),
+    ("hostile quote", |size| quote::with_answer(size, quote::refusal(quote::HOSTILE))),
+    ("quote tracking", quote::tracking),
     ("unauthorized", unauthorized),
     ("hostile", hostile),
     ("hostile detail", |size| {
