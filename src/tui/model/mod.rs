@@ -7,6 +7,7 @@
 pub mod add;
 pub mod alerts;
 pub mod detail;
+pub mod found;
 pub mod history;
 pub mod list;
 pub mod marks;

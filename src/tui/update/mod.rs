@@ -347,7 +347,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     match &model.overlay {
         Overlay::Filter { .. } => return filter::on_key(model, key),
         Overlay::Find { .. } => return detail::on_key(model, key),
-        Overlay::Add(_) => return add::on_key(model, key),
+        Overlay::Add(_) => return add::on_key(model, key, now),
         Overlay::Offer(_) => return offer::on_key(model, key, now),
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),

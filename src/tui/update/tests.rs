@@ -21,6 +21,7 @@ use crate::{
         effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::{
+            add::Focus,
             alerts::AlertTab,
             detail::DetailTab,
             history::{EntryKind, HistoryEntry},
@@ -411,6 +412,7 @@ fn row(number: i64) -> String {
 }
 
 mod act;
+mod add;
 mod alerts;
 mod marks;
 mod quote;
@@ -491,8 +493,8 @@ fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
     let [found] = &form.found[..] else { panic!("{:?}", form.found) };
-    let crate::intake::Pasted::Hash { missing, .. } = &found.pasted else { panic!("{found:?}") };
-    assert_eq!((&missing[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+    assert_eq!((&found.missing()[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+    assert_eq!(form.focus, Focus::Cell(0));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod answer;
 mod columns;
 mod detail;
 mod field;
+mod findings;
 mod header;
 mod help;
 mod layout;

@@ -165,7 +165,7 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         },
         Overlay::Offer(_) => hints(&mut [("j k", "choose"), ("Enter", "take"), ("Esc", "close")].into_iter()),
         Overlay::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
-        Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
+        Overlay::Add(form) => hints(&mut form.hints().into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
         Overlay::Quote(form) => hints(&mut form.stage.hints().iter().copied()),

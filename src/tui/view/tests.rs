@@ -373,6 +373,7 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod add;
 mod queue;
 mod quote;
 
@@ -443,6 +444,8 @@ const SCREENS: &[(&str, Make)] = &[
     }),
     ("filter error", filter_error),
     ("add", add_dialog),
+    ("add filling in", add::filling_in),
+    ("hostile add", add::hostile),
     ("copy", |size| {
         let mut model = detail(size);
         press(&mut model, &["y", "j", "j", "j", "j"], now());
