@@ -372,7 +372,7 @@ async fn a_pasted_row_is_tracked_selected_and_polled() {
         let screen = person.sees("the tracked one", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
         assert_eq!(row(&screen, "0xddd"), None);
         person.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
-        person.sees("what was read", |screen| screen.contains(" ready        0xddd")).await;
+        person.sees("what was read", |screen| screen.contains("+ ready         0xddd")).await;
         person.press("Enter");
         person.sees("what was done", |screen| screen.contains("1 tracked, 0 updated, 0 known already")).await;
         person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">   + success")).await;
@@ -589,6 +589,33 @@ async fn a_route_is_asked_for_and_what_was_sent_with_it_is_tracked() {
         let told = transaction.told;
         assert_eq!((told.quote_id, told.from_address.as_deref()), (quote_id, Some(wallet)));
         assert!(told.estimate.is_some() && told.from_chain.as_str() == "42161");
+        person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pasted_link_lacks_is_filled_in_and_what_is_known_opens() {
+    let world = world(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
+    let ended = Stage::new(&world, |_| TimeDelta::seconds(30)).play(never(), async |person: &mut Person| {
+        person.sees("the tracked one", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        person.send(Event::Paste(format!("SUP-1: https://arbiscan.io/tx/{} and {}", hash('d'), hash('a'))));
+        let read = |screen: &str| screen.contains("? needs input   0xdddd") && screen.contains("= known");
+        person.sees("what was read", read).await;
+        person.press("Tab");
+        person.press("Enter");
+        person.sees("where it goes", |screen| screen.contains("toChainId: the chain's ID or its name")).await;
+        person.send(Event::Paste("base".into()));
+        person.press("Enter");
+        person.send(Event::Paste("pasted".into()));
+        person.press("Enter");
+        person.sees("that it is whole", |screen| screen.contains("+ ready         0xdddd")).await;
+        person.press("Enter");
+        person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">   + success")).await;
+        person.send(Event::Paste(hash('a')));
+        person.sees("the known one", |screen| screen.contains("= known         0xaaaa")).await;
+        person.press("Enter");
+        person.sees("its detail", |screen| screen.contains("VERDICT")).await;
         person.press("^C");
     });
     assert!(matches!(ended.await, Ok(None)));

@@ -123,7 +123,7 @@ commands! {
     CommandLine View [List Detail Alerts] "command_line" "command" [":" "^P"]        "any command by its name";
     Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
-    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
+    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
     Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
     Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu: hashes, IDs, links; y p for the packet that support asks for";

@@ -50,6 +50,27 @@ pub enum Work {
     },
 }
 
+/// Something about a question for a route; whoever polls sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuoteWork {
+    /// Ask it.
+    Ask {
+        /// What is asked for.
+        request: QuoteRequest,
+        /// How long it is waited for.
+        until: DateTime<Utc>,
+    },
+    /// Read what became of it, by the store's number.
+    Read(i64),
+    /// The same, and say that nobody here wants it any more.
+    Withdraw {
+        /// The store's number.
+        id: i64,
+        /// How long it was wanted.
+        until: DateTime<Utc>,
+    },
+}
+
 /// One thing to be done; the loop does it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -96,22 +117,8 @@ pub enum Effect {
     LoadAlerts,
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
-    /// Ask for a route; whoever polls sends it.
-    AskQuote {
-        /// What is asked for.
-        request: QuoteRequest,
-        /// How long it is waited for.
-        until: DateTime<Utc>,
-    },
-    /// Read what became of a question for a route, by the store's number.
-    ReadQuote(i64),
-    /// The same, and say that nobody here wants it any more.
-    WithdrawQuote {
-        /// The store's number.
-        id: i64,
-        /// How long it was wanted.
-        until: DateTime<Utc>,
-    },
+    /// Do something about a question for a route.
+    Quote(QuoteWork),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

@@ -5,6 +5,7 @@
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
 mod outward;
+mod quote;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
@@ -33,7 +34,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, QuoteWish, Reader, SharedReader, Store, StoreError},
+    store::{Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
@@ -385,20 +386,7 @@ impl Dashboard {
             Effect::FindKnown(hashes) => {
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
-            Effect::AskQuote { request, until } => {
-                let wish = QuoteWish { profile, request, at, until };
-                self.spawn(move || {
-                    let asked = store.ask_quote(wish).wait().map_err(|error| error.to_string());
-                    Msg::QuoteAsked(until, asked)
-                });
-            }
-            Effect::ReadQuote(id) => {
-                self.read(&self.details.clone(), move |reader| Ok(Msg::Quote(id, reader.quote(id)?.map(Box::new))))
-            }
-            Effect::WithdrawQuote { id, until } => self.read(&self.details.clone(), move |reader| {
-                store.withdraw_quote(id, until, at).wait()?;
-                Ok(Msg::Quote(id, reader.quote(id)?.map(Box::new)))
-            }),
+            Effect::Quote(work) => self.quote(work, at),
             Effect::LookAt(open) => {
                 let until = at + self.clock.on_the_wall(ATTENTION);
                 let viewer = self.model.setting.process;

@@ -287,11 +287,8 @@ impl AddForm {
         }
     }
 
-    /// What is to be tracked, with what is told of all. What a line says itself stays.
-    ///
-    /// # Errors
-    /// If what is told of all can't be.
-    pub fn batch(&mut self) -> Result<Vec<NewTransaction>, ()> {
+    /// What is to be tracked, with what is told of all; nothing if that can't be. What a line says itself stays.
+    pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
         let value = |extra: Extra| self.extras.get(extra as usize).map_or("", Input::value);
         let ticket = text::clean_or_none(value(Extra::Ticket));
         let labels = value(Extra::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
@@ -303,7 +300,7 @@ impl AddForm {
                     Ok(estimate) => Some(estimate),
                     Err(reason) => {
                         (self.wrong, self.focus) = (Some((Extra::Estimate, reason)), Focus::Extra(Extra::Estimate));
-                        return Err(());
+                        return None;
                     }
                 }
             }
@@ -316,12 +313,8 @@ impl AddForm {
             new.labels.extend(own);
             new
         };
-        Ok(self
-            .found
-            .iter()
-            .filter(|found| found.is_marked)
-            .filter_map(|found| found.new.as_deref().ok())
-            .map(told)
-            .collect())
+        let ready =
+            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(told);
+        Some(ready.collect())
     }
 }

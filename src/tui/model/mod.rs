@@ -98,7 +98,7 @@ pub enum Overlay {
         before: String,
     },
     /// Adding or finding.
-    Add(AddForm),
+    Add(Box<AddForm>),
     /// The command line.
     Palette(Palette),
     /// One line, for an action that takes words.

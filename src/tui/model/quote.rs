@@ -181,11 +181,8 @@ impl QuoteForm {
         }
     }
 
-    /// The request, or everything that is wrong with it; the first of that takes the keys then.
-    ///
-    /// # Errors
-    /// If the service could only refuse it.
-    pub fn request(&mut self, any_chain: bool) -> Result<QuoteRequest, ()> {
+    /// The request; nothing if the service could only refuse it. Then the first value that is wrong takes the keys.
+    pub fn request(&mut self, any_chain: bool) -> Option<QuoteRequest> {
         self.settle();
         let to_address = Some(self.value(Part::ToAddress)).filter(|text| !text.trim().is_empty());
         let draft = Draft {
@@ -198,9 +195,13 @@ impl QuoteForm {
             to_address,
             quote_only: true,
         };
-        draft.request(any_chain).map_err(|wrong| {
-            self.place = wrong.first().map_or(self.place, |wrong| wrong.part as usize);
-            self.wrong = wrong;
-        })
+        match draft.request(any_chain) {
+            Ok(request) => Some(request),
+            Err(wrong) => {
+                self.place = wrong.first().map_or(self.place, |wrong| wrong.part as usize);
+                self.wrong = wrong;
+                None
+            }
+        }
     }
 }

@@ -148,7 +148,7 @@ pub(super) fn on_known(model: &mut Model, known: &HashMap<String, RowId>) -> Vec
 /// Tracks all that are marked and complete; without such ones it opens the first that is known, or goes to what is missing.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
-    let Ok(batch) = form.batch() else { return Vec::new() };
+    let Some(batch) = form.batch() else { return Vec::new() };
     if !batch.is_empty() {
         return vec![Effect::Import(batch)];
     }

@@ -21,14 +21,13 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
-pub use self::offer::Copied;
+pub use self::{offer::Copied, quote::QuoteHeard};
 use super::{
     command::{Context, Id},
     effect::{Effect, Markable},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
-        add::AddForm,
         alerts::AlertPage,
         history::History,
         list::{PageRequest, Tab},
@@ -46,7 +45,7 @@ use crate::{
         ids::RowId,
         transaction::Transaction,
     },
-    store::{Asked, ImportReport, Listed, News, Page, PollerReport, StoredQuote},
+    store::{ImportReport, Listed, News, Page, PollerReport},
 };
 
 /// Something that happened.
@@ -82,10 +81,8 @@ pub enum Msg {
     FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
     Known(HashMap<String, RowId>),
-    /// A question for a route is in the store, or was answered before; until when it is waited for.
-    QuoteAsked(DateTime<Utc>, Result<Asked, String>),
-    /// A question for a route was read, with its answer if there is one.
-    Quote(i64, Option<Box<StoredQuote>>),
+    /// What became of a question for a route.
+    Quote(QuoteHeard),
     /// An import ended.
     Imported(Result<ImportReport, String>),
     /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
@@ -150,10 +147,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             model.list.look_again();
             Vec::new()
         }
-        Msg::News(heard) => {
-            let asked = quote::on_news(model, &heard.news);
-            on_news(model, *heard, now).into_iter().chain(asked).collect()
-        }
+        Msg::News(heard) => on_news(model, *heard, now),
         Msg::Page(read) => on_page(model, *read, now),
         Msg::Counted(counted) => on_counted(model, *counted, now),
         Msg::History(row, read) => {
@@ -177,11 +171,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Known(known) => add::on_known(model, &known),
-        Msg::QuoteAsked(until, asked) => quote::on_asked(model, until, asked),
-        Msg::Quote(id, read) => {
-            quote::on_read(model, id, read.map(|quote| *quote), now);
-            Vec::new()
-        }
+        Msg::Quote(heard) => quote::on_heard(model, heard, now),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Trouble(trouble) => {
             model.trouble = trouble;
@@ -234,6 +224,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
+    let quote = quote::on_news(model, &news);
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
@@ -243,7 +234,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let is_news = is_news || news.polls_dropped;
     let touched = news.rows(true);
     if !is_news && !touched.iter().any(is_shown) {
-        return Vec::new();
+        return quote.into_iter().collect();
     }
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
@@ -252,7 +243,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     reload.iter().for_each(|_| model.detail.raw.look_again());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).collect()
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).collect()
 }
 
 /// What is open and was removed can't stay open.
@@ -327,7 +318,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             Vec::new()
         }
         Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
-            model.overlay = Overlay::Add(AddForm::default());
+            model.overlay = Overlay::Add(Box::default());
             add::on_paste(model, text)
         }
     }
@@ -425,7 +416,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
         Id::Delete => palette::open(model, "delete "),
-        Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::Add => model.overlay = Overlay::Add(Box::default()),
         Id::Quote => quote::open(model),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),

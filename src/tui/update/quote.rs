@@ -11,11 +11,23 @@ use crate::{
     clock::Now,
     domain::{change::What, text},
     store::{Asked, News, PollerReport, StoredQuote},
-    tui::model::{
-        Model, Overlay, Tone,
-        quote::{Answer, QuoteForm, Stage},
+    tui::{
+        effect::QuoteWork,
+        model::{
+            Model, Overlay, Tone,
+            quote::{Answer, QuoteForm, Stage},
+        },
     },
 };
+
+/// What became of a question for a route.
+#[derive(Debug)]
+pub enum QuoteHeard {
+    /// It is in the store, or was answered before; until when it is waited for.
+    Asked(DateTime<Utc>, Result<Asked, String>),
+    /// It was read by its number, with its answer if there is one.
+    Read(i64, Option<Box<StoredQuote>>),
+}
 
 /// How long a quote is waited for: others' requests, a rest, a time-out.
 const PATIENCE: TimeDelta = TimeDelta::seconds(40);
@@ -110,7 +122,7 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         Stage::Asking => {}
         Stage::Waiting { id, until } => {
             model.tell(Tone::Good, "Not waited for any more; what isn't sent yet won't be.", now.mono);
-            return vec![Effect::WithdrawQuote { id, until }];
+            return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {
             form.stage = stage;
@@ -130,18 +142,29 @@ fn close(model: &mut Model) {
 fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
     let is_polled = model.setting.polls || model.live_poller(now.wall).is_some();
     let Overlay::Quote(form) = &mut model.overlay else { return Vec::new() };
-    let Ok(request) = form.request(model.setting.any_chain) else { return Vec::new() };
+    let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
     form.wrong.clear();
     if !is_polled {
         form.stage = Stage::InVain(NOBODY.into());
         return Vec::new();
     }
     form.stage = Stage::Asking;
-    vec![Effect::AskQuote { request, until: now.wall + PATIENCE }]
+    vec![Effect::Quote(QuoteWork::Ask { request, until: now.wall + PATIENCE })]
+}
+
+/// Something was heard of the question.
+pub(super) fn on_heard(model: &mut Model, heard: QuoteHeard, now: Now) -> Vec<Effect> {
+    match heard {
+        QuoteHeard::Asked(until, asked) => on_asked(model, until, asked),
+        QuoteHeard::Read(id, quote) => {
+            on_read(model, id, quote, now);
+            Vec::new()
+        }
+    }
 }
 
 /// The question is in the store, or was answered a moment ago.
-pub(super) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
+fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
     let form = match &mut model.overlay {
         Overlay::Quote(form) if matches!(form.stage, Stage::Asking) => form,
         // Nobody waits for it any more.
@@ -151,7 +174,7 @@ pub(super) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<As
         // It may have been answered before its number came here.
         Ok(Asked::Pending(id)) => {
             form.stage = Stage::Waiting { id, until };
-            return vec![Effect::ReadQuote(id)];
+            return vec![Effect::Quote(QuoteWork::Read(id))];
         }
         Ok(Asked::Kept(quote)) => Stage::Answered(Answer { quote, kept: true }),
         Ok(Asked::WalletHeld { until, message }) => Stage::Held { until, message },
@@ -162,7 +185,7 @@ pub(super) fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<As
 
 fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
     match asked {
-        Asked::Pending(id) => Some(Effect::WithdrawQuote { id: *id, until }),
+        Asked::Pending(id) => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
         Asked::Kept(_) | Asked::WalletHeld { .. } => None,
     }
 }
@@ -172,20 +195,21 @@ pub(super) fn on_news(model: &Model, news: &News) -> Option<Effect> {
     let Overlay::Quote(form) = &model.overlay else { return None };
     let Stage::Waiting { id, .. } = form.stage else { return None };
     let answered = |what: &What| matches!(what, What::QuoteAnswered { id: answered } if *answered == id);
-    (news.anew || news.changes.iter().any(|change| answered(&change.what))).then_some(Effect::ReadQuote(id))
+    (news.anew || news.changes.iter().any(|change| answered(&change.what)))
+        .then_some(Effect::Quote(QuoteWork::Read(id)))
 }
 
 /// Whether it was waited for long enough: then it is withdrawn, and what is known of it is its end.
 pub(super) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
     let Overlay::Quote(form) = &model.overlay else { return None };
     match form.stage {
-        Stage::Waiting { id, until } if until <= now.wall => Some(Effect::WithdrawQuote { id, until }),
+        Stage::Waiting { id, until } if until <= now.wall => Some(Effect::Quote(QuoteWork::Withdraw { id, until })),
         _ => None,
     }
 }
 
 /// The question was read, with its answer if there is one.
-pub(super) fn on_read(model: &mut Model, id: i64, quote: Option<StoredQuote>, now: Now) {
+fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
     let report = model.live_poller(now.wall).cloned();
     let Overlay::Quote(form) = &mut model.overlay else { return };
     let Stage::Waiting { id: waited, until } = form.stage else { return };
@@ -193,7 +217,7 @@ pub(super) fn on_read(model: &mut Model, id: i64, quote: Option<StoredQuote>, no
         return;
     }
     form.stage = match quote {
-        Some(quote) if quote.answer.is_some() => Stage::Answered(Answer { quote: Box::new(quote), kept: false }),
+        Some(quote) if quote.answer.is_some() => Stage::Answered(Answer { quote, kept: false }),
         _ if now.wall < until => return,
         Some(quote) if quote.sent_at.is_some() => {
             Stage::InVain("the request was sent and its answer was lost; ask again".into())

@@ -98,7 +98,7 @@ fn head(look: &Look<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
 /// Puts a text into a column of a line.
 fn put((column, text, style): (Option<Column>, &str, Style), line: Rect, frame: &mut Frame<'_>) {
     if let Some(place) = column.map(|column| within(column, line)) {
-        frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), "~"), style), place);
+        frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
     }
 }
 
@@ -130,7 +130,8 @@ fn draw_found(
             columns.hash.0,
             columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
         );
-        put((Some(rest), reason, style(look.theme.dim())), line, frame);
+        let reason = width::cut(reason, usize::from(rest.1), look.theme.ellipsis);
+        put((Some(rest), &reason, style(look.theme.dim())), line, frame);
     } else {
         draw_values(look, (form, found, is_here), (columns, line), frame);
     }
@@ -148,6 +149,13 @@ fn draw_values(
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
         let (value, cell) = found.value(field);
+        let told = found.known.and_then(|row| look.model.transactions.get(&row)).map(|tx| &tx.told);
+        let value = match (told, field) {
+            (Some(told), Field::FromChainId) => told.from_chain.to_string(),
+            (Some(told), Field::ToChainId) => told.to_chain.to_string(),
+            (Some(told), Field::QuoteId) => told.quote_id.clone(),
+            _ => value,
+        };
         let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
         match cell {
             Some((place, cell)) => {
@@ -173,8 +181,13 @@ fn draw_cell(look: &Look<'_>, (cell, is_focused, style): (&Cell, bool, Style), p
         frame.render_widget(Span::styled(format!("{guess}?"), style), place);
         return;
     }
-    let style = if is_focused { look.theme.key() } else { style };
-    field::draw((&cell.input, is_focused), style, place, frame);
+    if is_focused {
+        field::draw((&cell.input, true), look.theme.key(), place, frame);
+        return;
+    }
+    let room = usize::from(place.width.saturating_sub(2));
+    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, look.theme.ellipsis), room, "");
+    frame.render_widget(Span::styled(format!("[{value}]"), style), place);
 }
 
 fn colour(look: &Look<'_>, verdict: Verdict) -> Style {
@@ -240,7 +253,20 @@ fn words(form: &AddForm, found: &Found) -> String {
         && let Some(error) =
             found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
     {
-        return format!("{}: {}", error.field.name(), error.reason);
+        let typed = found.cells.get(place).map_or("", |cell| cell.input.value());
+        return match (error.field, chains::starting(typed).as_slice()) {
+            (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
+                format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())
+            }
+            (Field::FromChainId | Field::ToChainId, [chain]) => {
+                format!("{}: {} {}; Enter or Tab takes it", error.field.name(), chain.name, chain.id)
+            }
+            (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
+                let names: Vec<_> = chains::starting(typed).into_iter().map(|chain| chain.name.as_str()).collect();
+                format!("{}: {}?", error.field.name(), names.join(", "))
+            }
+            _ => format!("{}: {}", error.field.name(), error.reason),
+        };
     }
     match (found.verdict(), &found.pasted.content) {
         (_, Content::Nothing { reason }) => format!("Line {}: {reason}", found.pasted.line),

@@ -27,6 +27,8 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         Line::styled(format!(" {}", notice.text), style)
     });
     match pane.height {
+        // What isn't a command of the list has its keys nowhere else.
+        0 | 1 if matches!(look.model.overlay, Overlay::Add(_) | Overlay::Quote(_)) => vec![notice.unwrap_or(keys)],
         0 | 1 => vec![notice.unwrap_or_else(|| compact(look, columns))],
         2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look, columns), keys],
         _ => vec![alerts(look, columns), budget(look, columns), notice.unwrap_or_else(|| poller(look, columns)), keys],

@@ -1,7 +1,7 @@
 //! The add dialog by its keys: what is found, filled in, marked, told of all, asked for.
 
 use super::*;
-use crate::tui::model::add::Extra;
+use crate::tui::model::add::{AddForm, Extra};
 
 fn form(model: &Model) -> &AddForm {
     match &model.overlay {

@@ -8,6 +8,7 @@ use crate::{
     },
     store::{Asked, News, StoredQuote},
     tui::{
+        effect::QuoteWork,
         fixtures::write_quote,
         model::quote::{QuoteForm, Stage},
         update::Heard,
@@ -30,15 +31,15 @@ fn asked() -> (Desk, QuoteRequest, DateTime<Utc>) {
     let mut model = dashboard("5");
     write_quote(&mut model, now());
     let effects = press(&mut model, &["Enter"], now());
-    let [Effect::AskQuote { request, until }] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
     let (request, until) = (request.clone(), *until);
     (model, request, until)
 }
 
 fn waiting() -> (Desk, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
-    let effects = model.take(Msg::QuoteAsked(until, Ok(Asked::Pending(7))), now());
-    assert_eq!(effects, [Effect::ReadQuote(7)]);
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(7)))), now());
+    assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
     (model, request, until)
 }
 
@@ -56,7 +57,7 @@ fn route() -> Option<QuoteAnswer> {
 
 fn answered() -> Desk {
     let (mut model, request, _) = waiting();
-    model.take(Msg::Quote(7, stored(request, route())), now());
+    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, route()))), now());
     model
 }
 
@@ -126,19 +127,19 @@ fn the_feed_says_when_to_read_the_answer() {
         let news = News { changes: vec![change], ..News::default() };
         Msg::News(Box::new(Heard { news, ..Heard::default() }))
     };
-    assert!(!model.take(news(6), now()).contains(&Effect::ReadQuote(7)));
-    assert!(model.take(news(7), now()).contains(&Effect::ReadQuote(7)));
+    assert!(!model.take(news(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(model.take(news(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
 }
 
 #[test]
 fn what_does_not_come_is_withdrawn_and_says_why() {
     let (mut model, request, until) = waiting();
     assert_eq!(model.take(Msg::Tick, later(39)), []);
-    assert_eq!(model.take(Msg::Tick, later(40)), [Effect::WithdrawQuote { id: 7, until }]);
-    model.take(Msg::Quote(7, stored(request, None)), later(40));
+    assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
+    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, None))), later(40));
     assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
-    model.take(Msg::Quote(7, None), later(40));
+    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
     assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.starts_with("no answer came in time")));
 }
 
@@ -156,9 +157,9 @@ fn where_nobody_polls_nothing_is_asked() {
 fn esc_stops_waiting_and_what_was_typed_is_there_again() {
     let (mut model, _, until) = waiting();
     type_in(&mut model, "zzz", now());
-    assert_eq!(press(&mut model, &["Esc"], now()), [Effect::WithdrawQuote { id: 7, until }]);
+    assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // What comes now is for nobody.
-    model.take(Msg::Quote(7, None), later(40));
+    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
     assert!(matches!(form(&model).stage, Stage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.overlay, Overlay::None));
@@ -170,8 +171,8 @@ fn esc_stops_waiting_and_what_was_typed_is_there_again() {
 fn a_question_whose_number_comes_late_is_withdrawn() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
-    let effects = model.take(Msg::QuoteAsked(until, Ok(Asked::Pending(9))), now());
-    assert_eq!(effects, [Effect::WithdrawQuote { id: 9, until }]);
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(9)))), now());
+    assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
 }
 
 #[test]

@@ -7,7 +7,11 @@ use crate::{
         quote::{Quote, QuoteAnswer},
     },
     store::{Asked, StoredQuote},
-    tui::{effect::Effect, fixtures::write_quote},
+    tui::{
+        effect::{Effect, QuoteWork},
+        fixtures::write_quote,
+        update::QuoteHeard,
+    },
 };
 
 const WIDE: (u16, u16) = (120, 36);
@@ -42,7 +46,7 @@ fn written(size: (u16, u16)) -> Desk {
 fn waiting(size: (u16, u16)) -> Desk {
     let mut model = written(size);
     press(&mut model, &["Enter"], now());
-    model.take(Msg::QuoteAsked(now().wall + TimeDelta::seconds(40), Ok(Asked::Pending(7))), now());
+    model.take(Msg::Quote(QuoteHeard::Asked(now().wall + TimeDelta::seconds(40), Ok(Asked::Pending(7)))), now());
     model
 }
 
@@ -50,8 +54,8 @@ fn waiting(size: (u16, u16)) -> Desk {
 pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> Desk {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
-    let [Effect::AskQuote { request, until }] = &effects[..] else { panic!("{effects:?}") };
-    model.take(Msg::QuoteAsked(*until, Ok(Asked::Pending(7))), now());
+    let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
+    model.take(Msg::Quote(QuoteHeard::Asked(*until, Ok(Asked::Pending(7)))), now());
     let quote = StoredQuote {
         id: 7,
         request: request.clone(),
@@ -62,7 +66,7 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> Desk {
         http_status: Some(200),
         body: None,
     };
-    model.take(Msg::Quote(7, Some(Box::new(quote))), now());
+    model.take(Msg::Quote(QuoteHeard::Read(7, Some(Box::new(quote)))), now());
     model
 }
 
