@@ -13,7 +13,7 @@ use crate::{
         span, text,
         transaction::NewTransaction,
     },
-    intake::{self, Options},
+    intake::{self, Options, Origin},
 };
 
 /// The dialog's state.
@@ -121,12 +121,13 @@ impl AddForm {
         counts
     }
 
-    /// How many findings are neither tracked nor opened as they are.
+    /// How many findings are neither tracked nor opened as they are. Words around a hash aren't missed by anybody.
     pub fn left_out(&self) -> usize {
         let is_left = |found: &&Found| match found.verdict() {
             Verdict::Known | Verdict::Again(_) => false,
             Verdict::Ready => !found.is_marked,
-            Verdict::NeedsInput | Verdict::Nothing => true,
+            Verdict::NeedsInput => true,
+            Verdict::Nothing => found.pasted.origin != Origin::Text,
         };
         self.found.iter().filter(is_left).count()
     }
