@@ -44,7 +44,7 @@ fn a_pasted_row_is_tracked() {
     session.press(
         "\u{1b}[200~0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\u{1b}[201~",
     );
-    session.wait_for(&["ready", "Enter tracks it"]);
+    session.wait_for(&["ready", "Enter track"]);
     session.press("\r");
     session.wait_for(&["1 tracked", "5 All 21"]);
     session.press("\u{3}");

@@ -114,5 +114,5 @@ fn overview(reader: &Reader, now: DateTime<Utc>) {
     for text in ["is:attention", "is:active", "status:refund", "is:settled", "", ""] {
         black_box(reader.listing(&Filter::parse(text).unwrap(), now).count().unwrap());
     }
-    black_box((reader.alert_counts().unwrap(), reader.most_urgent().unwrap()));
+    black_box((reader.alert_counts(now).unwrap(), reader.most_urgent().unwrap()));
 }

@@ -35,7 +35,8 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     findings.push(("id", id));
     let reader = cx.store.reader()?;
     let tracked = reader.tracked()?;
-    findings.push(("store", store(tracked, reader.alert_counts()?.iter().map(|(_, count)| count).sum(), cx)?));
+    let standing = reader.alert_counts(cx.now.wall)?.iter().map(|(_, count)| count.firing + count.set_aside).sum();
+    findings.push(("store", store(tracked, standing, cx)?));
     findings.push(("disk", disk(cx)));
     findings.push(("backup", backup(tracked == 0, cx)));
     let budget = Budget::read(&reader, settings.rps, cx)?;

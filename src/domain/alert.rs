@@ -157,6 +157,11 @@ impl Alert {
         }
     }
 
+    /// Forgets what is over at `at` by itself: nothing of what was said holds any more.
+    pub fn end_snooze(&mut self, at: DateTime<Utc>) {
+        self.set_aside.take_if(|said| said.is_over(at, false));
+    }
+
     /// Who has taken it on.
     pub fn acknowledged(&self) -> Option<&Acknowledgement> {
         match &self.set_aside {

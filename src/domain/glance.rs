@@ -91,6 +91,11 @@ pub fn checked(tx: &Transaction, now: DateTime<Utc>) -> String {
     tx.learned.last_checked_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
 }
 
+/// The time since the last news.
+pub fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
+    tx.learned.last_changed_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
+}
+
 /// The ticket, or else the first label.
 pub fn ticket(tx: &Transaction) -> &str {
     tx.told.ticket.as_deref().or(tx.labels.first().map(String::as_str)).unwrap_or("-")

@@ -1,7 +1,8 @@
 //! Lists of any length, a page at a time: which rows pass a filter, in its order, from one row on.
 //!
 //! Each page is one query that begins at a row's place in the order (keyset), so that the millionth costs what the first does
-//! wherever an index has the order. It never holds a snapshot longer than a query takes.
+//! wherever an index has the order: all of them do but age, which goes on, and route, whose names the chains bring. Of these two
+//! a page costs n in what passes. It never holds a snapshot longer than a query takes.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
@@ -13,7 +14,16 @@ use super::{
     order::{self, Stretch, Way},
     transactions::{self, POLLED},
 };
-use crate::domain::{alert::Alert, filter::Filter, ids::RowId, status::RouterStatus, transaction::Transaction};
+use crate::domain::{
+    alert::Alert,
+    filter::{
+        Filter,
+        term::{Term, Test},
+    },
+    ids::RowId,
+    status::RouterStatus,
+    transaction::Transaction,
+};
 
 /// A row of a list, with what stands for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +85,11 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     pub(super) fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let stretches = order::stretches(filter.sort(), now);
+        let is_of_few = |term: &Term| !term.negated && matches!(term.test, Test::Label(_) | Test::Ticket(_));
+        let mut stretches = order::stretches(filter.sort(), now);
+        if filter.terms().iter().any(is_of_few) {
+            stretches = stretches.into_iter().map(Stretch::of_few).collect();
+        }
         Self { db, condition: Condition::new(filter, now), stretches }
     }
 
@@ -181,7 +195,7 @@ impl<'a> Listing<'a> {
         let Some(standing) = self.standing(row)? else { return Ok(0) };
         let mut count = 0;
         for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
-            let own = self.condition.clone().and(stretch.condition, &[]);
+            let own = self.condition.clone().and(&stretch.condition, &[]);
             let conditions = match index == standing.stretch {
                 true => behind(&own, stretch, &standing, Way::Backwards),
                 false => vec![own],
@@ -234,7 +248,7 @@ impl<'a> Listing<'a> {
 
     /// The queries for the rows of a stretch, one after the other; the last parameter of each is how many.
     fn queries(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> Vec<(String, Vec<Value>)> {
-        let own = self.condition.clone().and(stretch.condition, &[]);
+        let own = self.condition.clone().and(&stretch.condition, &[]);
         let conditions = match from {
             Some(standing) => behind(&own, stretch, standing, way),
             None => vec![own],

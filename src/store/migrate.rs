@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0003_forecasts.sql"),
     include_str!("../../assets/migrations/0004_history.sql"),
     include_str!("../../assets/migrations/0005_snooze.sql"),
+    include_str!("../../assets/migrations/0006_checked.sql"),
 ];
 
 /// The schema that this hoptop knows.
@@ -91,7 +92,7 @@ mod tests {
              INSERT INTO edits (at, profile, summary, steps) VALUES (2000, 'default', 'acknowledge 1 alert', '[]');",
         ];
         // Each in the first schema that has its tables, as a store that was there from the beginning.
-        for (rows, version) in rows.iter().zip(1..=version) {
+        for (rows, version) in rows.iter().chain(std::iter::repeat(&"")).zip(1..=version) {
             if version > 3 {
                 migrate(connection, version).unwrap();
             }

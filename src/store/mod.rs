@@ -52,8 +52,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
-use self::{backup::Depth, health::Health, import::Import, watcher::Watcher, writer::Writer};
 pub use self::{
+    alerts::AlertCount,
     backup::{BackupReport, Existing, Kept},
     changes::Feed,
     edits::{Edit, TakenBack},
@@ -76,6 +76,7 @@ pub use self::{
     transactions::Judge,
     writer::Receipt,
 };
+use self::{backup::Depth, health::Health, import::Import, watcher::Watcher, writer::Writer};
 use crate::{
     clock::Clock,
     domain::{

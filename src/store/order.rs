@@ -2,6 +2,8 @@
 //!
 //! It puts rows as `filter::compare` does, which a test holds against each other; no key is ever NULL.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 use rusqlite::types::Value;
 
@@ -10,13 +12,16 @@ use super::{
     condition::{FROM_NAME, TO_NAME},
     transactions::NEVER_DUE,
 };
-use crate::domain::filter::{SortBy, SortKey};
+use crate::domain::{
+    filter::{SortBy, SortKey},
+    status::RouterStatus,
+};
 
-/// Rows that are put in order together. What lacks the first key of an order comes behind all that has it: as a stretch of its
-/// own, so that an index of those that have it serves.
+/// Rows that are put in order together. What lacks the first key of an order comes before or behind all that has it, and each
+/// status where it ranks: as a stretch of its own, so that an index of those that are in it serves.
 pub(super) struct Stretch {
     /// Which rows belong to it.
-    pub(super) condition: &'static str,
+    pub(super) condition: Cow<'static, str>,
     keys: Vec<Key>,
 }
 
@@ -38,28 +43,67 @@ pub(super) fn stretches(sort: &[SortKey], now: DateTime<Utc>) -> Vec<Stretch> {
         // What is equal by all keys goes by its number.
         keys.chain([key("id", false)]).collect::<Vec<_>>()
     };
-    let Some((first, rest)) = sort.split_first() else { return vec![Stretch { condition: "TRUE", keys: all(sort) }] };
-    match present(*first) {
-        None => vec![Stretch { condition: "TRUE", keys: all(sort) }],
-        Some((has, lacks, own)) => {
-            let keys = std::iter::once(own).chain(all(rest)).collect();
-            vec![Stretch { condition: has, keys }, Stretch { condition: lacks, keys: all(rest) }]
+    let parts = sort.split_first().and_then(|(first, rest)| Some((parts(*first)?, rest)));
+    let Some((parts, rest)) = parts else { return vec![Stretch { condition: "TRUE".into(), keys: all(sort) }] };
+    let stretch =
+        |(condition, own): (_, Option<_>)| Stretch { condition, keys: own.into_iter().chain(all(rest)).collect() };
+    parts.into_iter().map(stretch).collect()
+}
+
+/// The conditions that part all rows by a key, the first first, each with how the rows of the part are put in order by it.
+type Parts = Vec<(Cow<'static, str>, Option<Key>)>;
+
+fn parts(by: SortKey) -> Option<Parts> {
+    let turned = by.reversed;
+    let present_first = |has, lacks, own| Some(vec![(Cow::from(has), Some(own)), (Cow::from(lacks), None)]);
+    match by.by {
+        SortBy::Settled => present_first("settled_at IS NOT NULL", "settled_at IS NULL", key("settled_at", !turned)),
+        SortBy::Changed => {
+            present_first("last_changed_at IS NOT NULL", "last_changed_at IS NULL", key("last_changed_at", !turned))
         }
+        SortBy::Ticket => present_first("ticket IS NOT NULL", "ticket IS NULL", key("ticket COLLATE NOCASE", turned)),
+        SortBy::Due if turned => {
+            present_first("due <> 9223372036854775807", "due = 9223372036854775807", key("due", true))
+        }
+        SortBy::Checked => {
+            // Without an answer there is no status either: that has an index.
+            let unanswered = "settled_at IS NULL AND last_checked_at IS NULL AND status IS NULL";
+            let answered = "settled_at IS NULL AND last_checked_at IS NOT NULL";
+            let waiting = [(unanswered.into(), None), (answered.into(), Some(key("last_checked_at", turned)))];
+            let settled = ("settled_at IS NOT NULL".into(), Some(key("settled_at", turned)));
+            Some(in_turn(turned, waiting).into_iter().chain([settled]).collect())
+        }
+        SortBy::Status => Some(in_turn(turned, of_statuses(turned))),
+        SortBy::Severity | SortBy::Due | SortBy::Age | SortBy::Route | SortBy::Hash => None,
     }
 }
 
-/// Of a key that a row may lack: which rows have it, which lack it, and how those that have it are put in order.
-fn present(by: SortKey) -> Option<(&'static str, &'static str, Key)> {
-    let turned = by.reversed;
-    match by.by {
-        SortBy::Settled => Some(("settled_at IS NOT NULL", "settled_at IS NULL", key("settled_at", !turned))),
-        SortBy::Changed => {
-            Some(("last_changed_at IS NOT NULL", "last_changed_at IS NULL", key("last_changed_at", !turned)))
-        }
-        SortBy::Ticket => Some(("ticket IS NOT NULL", "ticket IS NULL", key("lower_case(ticket)", turned))),
-        SortBy::Due if turned => Some(("due <> 9223372036854775807", "due = 9223372036854775807", key("due", true))),
-        _ => None,
+fn in_turn<T>(turned: bool, parts: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut parts: Vec<_> = parts.into_iter().collect();
+    if turned {
+        parts.reverse();
     }
+    parts
+}
+
+/// A part for each rank (`filter::rank_of`). The texts that no status of the service is lie between those that are: there an
+/// index finds that there are none, nearly always.
+fn of_statuses(turned: bool) -> Parts {
+    let equal = |status: RouterStatus| (Cow::from(format!("status = '{}'", status.name())), None);
+    let mut names = RouterStatus::DOCUMENTED.map(|status| status.name());
+    names.sort_unstable();
+    let above = [None].into_iter().chain(names.map(Some));
+    let below = names.into_iter().map(Some).chain([None]);
+    let unknown = above.zip(below).map(|(above, below)| {
+        let above = above.map_or_else(|| "status IS NOT NULL".into(), |name| format!("status > '{name}'"));
+        let below = below.map_or_else(String::new, |name| format!(" AND status < '{name}'"));
+        (Cow::from(above + &below), Some(key("status", turned)))
+    });
+    let mut parts = vec![equal(RouterStatus::PartialSuccess), equal(RouterStatus::NeedsGas)];
+    parts.extend(unknown);
+    parts.extend([RouterStatus::Refund, RouterStatus::NotFound, RouterStatus::Ongoing].map(equal));
+    parts.extend([("status IS NULL".into(), None), equal(RouterStatus::Success)]);
+    parts
 }
 
 fn keys(by: SortKey, now: i64) -> Vec<Key> {
@@ -70,12 +114,15 @@ fn keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Due => vec![key("due", false)],
         SortBy::Age => vec![key(format!("max(0, ifnull(settled_at, {now}) - submitted)"), !turned)],
         SortBy::Status => vec![key(RANK, turned), key("ifnull(status, '')", turned)],
-        SortBy::Checked => vec![key("ifnull(last_checked_at, -9223372036854775807)", turned)],
+        SortBy::Checked => vec![
+            key("(settled_at IS NOT NULL)", false),
+            key("ifnull(settled_at, ifnull(last_checked_at, -9223372036854775807))", turned),
+        ],
         SortBy::Changed => vec![key("(last_changed_at IS NULL)", false), key("ifnull(last_changed_at, 0)", !turned)],
         SortBy::Route => {
             vec![key(format!("lower_case({FROM_NAME})"), turned), key(format!("lower_case({TO_NAME})"), turned)]
         }
-        SortBy::Ticket => vec![key("(ticket IS NULL)", false), key("ifnull(lower_case(ticket), '')", turned)],
+        SortBy::Ticket => vec![key("(ticket IS NULL)", false), key("ifnull(ticket, '') COLLATE NOCASE", turned)],
         SortBy::Hash => vec![key("transaction_key", turned)],
         SortBy::Settled => vec![key("(settled_at IS NULL)", false), key("ifnull(settled_at, 0)", !turned)],
     }
@@ -94,6 +141,12 @@ pub(super) enum Way {
 }
 
 impl Stretch {
+    /// The same for a filter that leaves few: an index that has the order would go through all that is behind a place.
+    pub(super) fn of_few(mut self) -> Self {
+        self.keys.iter_mut().filter(|key| key.sql != "id").for_each(|key| key.sql.insert(0, '+'));
+        self
+    }
+
     /// What stands behind `ORDER BY`.
     pub(super) fn order(&self, way: Way) -> String {
         let written = |key: &Key| format!("{}{}", key.sql, if key.descends(way) { " DESC" } else { "" });

@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, InterruptHandle};
 
 use super::{
-    alerts, attention, chains,
+    alerts::{self, AlertCount},
+    attention, chains,
     changes::{self, Feed},
     connection,
     error::StoreError,
@@ -122,9 +123,9 @@ impl Reader {
         alerts::of_profiles(&self.connection)
     }
 
-    /// How many alerts stand, by rule.
-    pub fn alert_counts(&self) -> Result<Vec<(Rule, u64)>, StoreError> {
-        alerts::counts(&self.connection)
+    /// How many alerts stand at `now`, by rule.
+    pub fn alert_counts(&self, now: DateTime<Utc>) -> Result<Vec<(Rule, AlertCount)>, StoreError> {
+        alerts::counts(&self.connection, now)
     }
 
     /// The most urgent alert of a transaction, with that transaction as lists show it.

@@ -123,6 +123,9 @@ commands! {
     CommandLine View [List Detail Alerts] "command_line" "command" [":" "^P"]        "any command by its name";
     Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
+    Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
+    FullScreen View [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
+    Pane       View [List]             "pane"        ""         ["P"]             "the detail to the side, below, or in brief";
     Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
     Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";

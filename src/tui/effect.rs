@@ -1,6 +1,6 @@
 //! What `update` wants done outside of the model.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::model::list::PageRequest;
 use crate::{
@@ -38,8 +38,15 @@ pub enum Work {
     Snooze {
         /// Which ones.
         rows: Vec<RowId>,
-        /// Until when.
-        until: Snooze,
+        /// For how long.
+        length: SnoozeLength,
+    },
+    /// Snooze this alert, by the store's number.
+    SnoozeAlert {
+        /// Which one.
+        alert: i64,
+        /// For how long.
+        length: SnoozeLength,
     },
     /// Write transactions to a new file.
     Export {
@@ -69,6 +76,39 @@ pub enum QuoteWork {
         /// How long it was wanted.
         until: DateTime<Utc>,
     },
+}
+
+impl Work {
+    /// The transactions that it changes, as far as these are named.
+    pub fn changes(&self) -> &[RowId] {
+        match self {
+            Self::Edit(
+                Edit::Untrack(rows) | Edit::Note { rows, .. } | Edit::Ticket { rows, .. } | Edit::Labels { rows, .. },
+            )
+            | Self::Acknowledge { rows, .. }
+            | Self::Snooze { rows, .. } => rows,
+            Self::Edit(_) | Self::SnoozeAlert { .. } | Self::Export { .. } => &[],
+        }
+    }
+}
+
+/// For how long something is snoozed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnoozeLength {
+    /// For so many minutes.
+    Minutes(i64),
+    /// Until the status changes.
+    Change,
+}
+
+impl SnoozeLength {
+    /// Until when, from a moment on.
+    pub fn from(self, at: DateTime<Utc>) -> Snooze {
+        match self {
+            Self::Minutes(minutes) => Snooze::Until(at + TimeDelta::minutes(minutes)),
+            Self::Change => Snooze::Change,
+        }
+    }
 }
 
 /// One thing to be done; the loop does it.

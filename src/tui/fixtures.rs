@@ -24,7 +24,7 @@ use super::{
 use crate::{
     clock::{Mono, Now},
     domain::{
-        alert::{self, Alert, Rule, Subject},
+        alert::{self, Alert, AlertState, Rule, Subject},
         answer::Templates,
         change::{Change, What},
         filter::{self, Candidate, Filter},
@@ -189,9 +189,12 @@ impl Desk {
     }
 
     fn overview(&self, now: Now) -> Overview {
-        let mut alerts = [0; 3];
+        let (mut alerts, mut set_aside) = ([0; 3], 0);
         for alert in self.alerts.values().flatten().chain(&self.profile_alerts) {
-            alerts[2 - alert.rule.severity() as usize] += 1;
+            match alert.state(now.wall) {
+                AlertState::Firing => alerts[2 - alert.rule.severity() as usize] += 1,
+                _ => set_aside += 1,
+            }
         }
         let list = &self.model.list;
         let rows = self.rows(&list.listed(), now);
@@ -203,6 +206,7 @@ impl Desk {
         Overview {
             tabs: Tab::ALL.map(|tab| self.rows(&tab.filter(), now).len() as u64),
             alerts,
+            set_aside,
             most_urgent: self
                 .alerts
                 .iter()

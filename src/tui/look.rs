@@ -125,17 +125,18 @@ pub(super) fn overview(
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
         *count = reader.listing(&tab.filter(), now).count()?;
     }
-    let mut alerts = [0; 3];
-    for (rule, count) in reader.alert_counts()? {
+    let (mut alerts, mut set_aside) = ([0; 3], 0);
+    for (rule, count) in reader.alert_counts(now)? {
         let [critical, warning, info] = &mut alerts;
         *match rule.severity() {
             Severity::Critical => critical,
             Severity::Warning => warning,
             Severity::Info => info,
-        } += count;
+        } += count.firing;
+        set_aside += count.set_aside;
     }
     let listing = reader.listing(listed, now);
     let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
     let listed = Listing { view, total: listing.count()?, before };
-    Ok(Overview { tabs, alerts, most_urgent: reader.most_urgent()?, listed })
+    Ok(Overview { tabs, alerts, set_aside, most_urgent: reader.most_urgent()?, listed })
 }

@@ -34,7 +34,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, Reader, SharedReader, Store, StoreError},
+    store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two frames: 30 a second.
@@ -395,29 +395,31 @@ impl Dashboard {
         }
     }
 
-    /// Does what takes as long as the disk does, on the pool.
+    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
     fn work(&mut self, work: Work, at: DateTime<Utc>) {
         let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
-        match work {
-            Work::Edit(edit) => self.spawn(move || told(commands::edit(&store, &profile, edit, at))),
-            Work::Acknowledge { rows, note } => {
-                self.spawn(move || told(commands::acknowledge(&store, &profile, (rows, note), at)));
-            }
-            Work::Snooze { rows, until } => {
-                self.spawn(move || told(commands::snooze(&store, &profile, (rows, until), at)));
-            }
-            Work::Export { file, rows } => {
-                let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
-                let export = self.export;
-                self.spawn(move || {
+        let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
+        let export = self.export;
+        self.spawn(move || {
+            let outcome = match work.clone() {
+                Work::Edit(edit) => commands::edit(&store, &profile, edit, at),
+                Work::Acknowledge { rows, note } => commands::acknowledge(&store, &profile, (rows, note), at),
+                Work::Snooze { rows, length } => commands::snooze(&store, &profile, (rows, length.from(at)), at),
+                Work::SnoozeAlert { alert, length } => {
+                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
+                    commands::edit(&store, &profile, edit, at)
+                }
+                Work::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
-                    let order = |rows| ExportOrder { file, rows, now: at, zone, leaving };
-                    let rows = rows.map_or_else(all, Ok).map_err(|error| error.to_string());
-                    let written = rows.and_then(|rows| export(&store, &order(rows)));
-                    written.map_or_else(|reason| Msg::Fault(format!("Nothing was written: {reason}")), Msg::Done)
-                });
-            }
-        }
+                    let written = rows.map_or_else(all, Ok).map(|rows| {
+                        export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
+                            .map_err(|reason| format!("Nothing was written: {reason}"))
+                    });
+                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
+                }
+            };
+            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
+        });
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.

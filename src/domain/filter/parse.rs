@@ -265,7 +265,12 @@ fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
         let by = SortBy::ALL.iter().find(|by| by.name() == part.text.to_lowercase());
         by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
     };
-    value.list()?.into_iter().map(key).collect()
+    let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<Parsed<_>>()?;
+    // Thousands are of one status, or have no answer yet.
+    if keys.last().is_some_and(|key| matches!(key.by, SortBy::Status | SortBy::Checked)) {
+        keys.extend(SortKey::DEFAULT);
+    }
+    Ok(keys)
 }
 
 /// The error for a word that isn't one of those expected.

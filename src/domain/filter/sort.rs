@@ -41,15 +41,17 @@ keys! {
     Due "due",
     /// The age, the oldest first.
     Age "age",
-    /// The status, those that a person may have to act on first and the completed last.
+    /// The status, those that a person may have to act on first and the completed last. If nothing is named behind it, severity
+    /// and deadline are.
     Status "status",
-    /// The last answer, the one longest ago first; never answered counts as infinitely long ago.
+    /// The last answer, the one longest ago first; never answered counts as infinitely long ago. What is settled comes last
+    /// either way, by when it settled. If nothing is named behind it, severity and deadline are.
     Checked "checked",
     /// The last news, the newest first. Those without news come last either way.
     Changed "changed",
     /// The names of source and destination.
     Route "route",
-    /// The ticket. Those without one come last either way.
+    /// The ticket, without case in ASCII. Those without one come last either way.
     Ticket "ticket",
     /// The hash, as hashes are compared.
     Hash "hash",
@@ -78,7 +80,10 @@ impl SortKey {
             SortBy::Due => self.present_first(due(a), due(b)),
             SortBy::Age => turn(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => turn(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
-            SortBy::Checked => turn(a.tx.learned.last_checked_at.cmp(&b.tx.learned.last_checked_at)),
+            SortBy::Checked => {
+                let is_settled = |of: &Candidate| of.tx.learned.settled_at.is_some();
+                is_settled(a).cmp(&is_settled(b)).then_with(|| turn(answered(a).cmp(&answered(b))))
+            }
             SortBy::Changed => {
                 self.present_first(a.tx.learned.last_changed_at.map(Reverse), b.tx.learned.last_changed_at.map(Reverse))
             }
@@ -115,6 +120,10 @@ fn due(of: &Candidate) -> Option<DateTime<Utc>> {
     of.tx.is_waiting().then(|| of.tx.deadline().at)
 }
 
+fn answered(of: &Candidate) -> Option<DateTime<Utc>> {
+    of.tx.learned.settled_at.or(of.tx.learned.last_checked_at)
+}
+
 fn rank(of: &Candidate) -> u8 {
     rank_of(of.tx.learned.status.as_ref())
 }
@@ -141,6 +150,7 @@ fn route(of: &Candidate) -> [String; 2] {
     [of.tx.from_name().to_lowercase(), of.tx.to_name().to_lowercase()]
 }
 
+/// Without case as far as an index of the store has it: in ASCII.
 fn ticket(of: &Candidate) -> Option<String> {
-    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_lowercase())
+    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
 }

@@ -237,7 +237,7 @@ fn what_wants_a_look_comes_first() {
         ("sort:age", [3, 1, 2, 4]),
         ("sort:status", [3, 1, 2, 4]),
         ("sort:checked", [1, 2, 3, 4]),
-        ("sort:-checked", [4, 3, 1, 2]),
+        ("sort:-checked", [3, 1, 2, 4]),
         ("sort:changed", [4, 3, 1, 2]),
         ("sort:route", [1, 2, 3, 4]),
         ("sort:ticket", [3, 4, 1, 2]),

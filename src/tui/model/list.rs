@@ -4,6 +4,7 @@
 //! follows the transaction, never the row: when the order changes, the selected one stays at its place on the screen and the
 //! others move. Until a person chose one, the first and most urgent is selected.
 
+use super::columns::Columns;
 use crate::{
     domain::{
         filter::{Filter, FilterError},
@@ -97,6 +98,8 @@ pub struct List {
     pub filter_error: Option<FilterError>,
     filter: Filter,
     view: u64,
+    /// What is shown of each transaction.
+    pub columns: Columns,
     /// The part that was read.
     pub part: Part,
     /// How many rows stand before it, if that is known.
@@ -141,6 +144,7 @@ impl Default for List {
             filter_error: None,
             filter: Filter::everything(),
             view: 0,
+            columns: Columns::default(),
             part: Part::default(),
             before: None,
             total: None,

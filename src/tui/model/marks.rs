@@ -1,7 +1,7 @@
 //! Which transactions a person has marked, so that one action works on all of them.
 //!
 //! Marks are on transactions, never on rows or pages: they stay through another order, filter or saved view, so that a queue can
-//! be gathered from several, and leave only with what is deleted.
+//! be gathered from several, and leave when something was done to them all, or with what is deleted.
 
 use std::collections::BTreeSet;
 
@@ -59,6 +59,13 @@ impl Marks {
     /// Takes all marks away.
     pub fn clear(&mut self) {
         *self = Self::default();
+    }
+
+    /// Something was done to these: if they are what is marked, the marks have served.
+    pub fn served(&mut self, rows: &[RowId]) {
+        if !self.rows.is_empty() && self.rows.iter().eq(rows) {
+            self.clear();
+        }
     }
 
     /// One isn't there any more.

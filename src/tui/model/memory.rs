@@ -5,11 +5,44 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::list::Tab;
+use super::{columns::Columns, list::Tab};
 use crate::domain::filter::Filter;
 
 /// So many filters are remembered.
 const FILTERS: usize = 50;
+
+/// Where the detail stands beside the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pane {
+    /// To the side, where the terminal is wide enough; else in brief.
+    #[default]
+    Side,
+    /// Below, where it is high enough; else in brief.
+    Below,
+    /// In brief: the verdict alone, below.
+    Brief,
+}
+
+impl Pane {
+    /// The next one.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Side => Self::Below,
+            Self::Below => Self::Brief,
+            Self::Brief => Self::Side,
+        }
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Side => "The detail stands to the side, from 100 columns on.",
+            Self::Below => "The detail stands below the list, from 24 rows on.",
+            Self::Brief => "The verdict alone stands below the list.",
+        }
+    }
+}
 
 /// What is remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +52,10 @@ pub struct Memory {
     pub view: usize,
     /// What each saved view filters, in their order.
     pub filters: [String; 5],
+    /// The columns of each saved view, in their order; empty for the usual ones.
+    pub columns: [String; 5],
+    /// Where the list's detail stands.
+    pub pane: Pane,
     /// The filters that were used, the newest first.
     pub used: Vec<String>,
 }
@@ -50,9 +87,17 @@ impl Memory {
         self.filters.get(place(tab)).map_or("", String::as_str)
     }
 
-    /// Notes which saved view is shown, with which filter.
-    pub fn leave(&mut self, tab: Tab, filter: &str) {
+    /// The columns of a saved view.
+    pub fn columns_of(&self, tab: Tab) -> Columns {
+        self.columns.get(place(tab)).and_then(|text| Columns::parse(text).ok()).unwrap_or_default()
+    }
+
+    /// Notes which saved view is shown, with which filter and which columns.
+    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &Columns) {
         self.view = place(tab) + 1;
+        if let Some(left) = self.columns.get_mut(place(tab)) {
+            *left = if *columns == Columns::default() { String::new() } else { columns.written() };
+        }
         if let Some(left) = self.filters.get_mut(place(tab)) {
             filter.clone_into(left);
         }

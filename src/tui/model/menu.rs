@@ -2,9 +2,10 @@
 //!
 //! It knows nothing of what its choices do; `update` carries them out when the menu is gone.
 
+use super::columns::Column;
 use crate::{
     domain::ids::RowId,
-    tui::{command::Id, effect::Effect},
+    tui::{command::Id, effect::Work},
 };
 
 /// The menu's state.
@@ -36,10 +37,12 @@ pub struct Entry {
 pub enum Choice {
     /// A command of the table.
     Command(Id),
-    /// Something to be done.
-    Effect(Effect),
+    /// Something to be written.
+    Work(Work),
     /// Poll these now.
     PollNow(Vec<RowId>),
+    /// Show this column, or hide it; the menu stays.
+    Column(Column),
     /// Nothing: the menu closes.
     Leave,
 }

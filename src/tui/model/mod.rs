@@ -6,6 +6,7 @@
 
 pub mod add;
 pub mod alerts;
+pub mod columns;
 pub mod detail;
 pub mod found;
 pub mod history;
@@ -159,8 +160,10 @@ pub struct Setting {
 pub struct Overview {
     /// How many each saved view holds.
     pub tabs: [u64; 5],
-    /// How many alerts stand, by severity: critical, warning, info.
+    /// How many alerts fire, by severity: critical, warning, info.
     pub alerts: [u64; 3],
+    /// How many are acknowledged or snoozed.
+    pub set_aside: u64,
     /// The most urgent alert of a transaction, with that transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The list that was shown when it was counted.
@@ -266,23 +269,27 @@ impl Model {
     pub fn remember(&mut self, memory: Memory) {
         let tab = memory.tab();
         self.memory = memory;
-        self.list.set_tab(tab);
-        self.list.set_filter(self.memory.filter_of(tab), "");
+        self.show_as_left(tab);
     }
 
-    /// Shows another saved view, with the filter that it was left with.
+    /// Shows another saved view, with the filter and the columns that it was left with.
     pub fn show(&mut self, tab: Tab) {
         if tab != self.list.tab {
             self.memory = self.to_remember();
-            self.list.set_tab(tab);
-            self.list.set_filter(self.memory.filter_of(tab), "");
+            self.show_as_left(tab);
         }
+    }
+
+    fn show_as_left(&mut self, tab: Tab) {
+        self.list.set_tab(tab);
+        self.list.set_filter(self.memory.filter_of(tab), "");
+        self.list.columns = self.memory.columns_of(tab);
     }
 
     /// What is to be remembered now.
     pub fn to_remember(&self) -> Memory {
         let mut memory = self.memory.clone();
-        memory.leave(self.list.tab, &self.list.filter_text);
+        memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
         memory
     }
 
@@ -315,6 +322,18 @@ impl Model {
                 before.filter(|(row, _)| Some(row) == first).map(|(_, count)| count).or(self.list.before);
         }
         self.overview = overview;
+    }
+
+    /// What is snoozed until a moment that has come fires again, whether or not anybody polls who would write that down.
+    pub fn end_snoozes(&mut self, now: DateTime<Utc>) {
+        let of_list = self.alert_list.page.iter_mut().flat_map(|page| &mut page.rows).map(|row| &mut row.alert);
+        let alerts = self.alerts.values_mut().flatten().chain(&mut self.profile_alerts);
+        alerts.chain(of_list).for_each(|alert| alert.end_snooze(now));
+    }
+
+    /// The gravest of what stands for the whole profile and isn't set aside.
+    pub fn profile_alert(&self) -> Option<&Alert> {
+        self.profile_alerts.iter().find(|alert| alert.set_aside.is_none())
     }
 
     /// The list may look otherwise by now: it is to be read again.

@@ -4,7 +4,10 @@
 
 use tui_input::Input;
 
-use crate::domain::{ids::RowId, text};
+use crate::{
+    domain::{ids::RowId, text},
+    tui::effect::Work,
+};
 
 /// The prompt's state.
 #[derive(Debug)]
@@ -15,8 +18,8 @@ pub struct Prompt {
     pub input: Input,
     /// What is wrong with it, or went wrong with it.
     pub wrong: Option<String>,
-    /// Whether it is being carried out.
-    pub is_sent: bool,
+    /// What is being carried out for it, if anything is.
+    pub sent: Option<Work>,
 }
 
 /// What a prompt is for, and what that works on.
@@ -41,7 +44,7 @@ pub enum Purpose {
 impl Prompt {
     /// A prompt that begins with a text.
     pub fn new(purpose: Purpose, text: String) -> Self {
-        Self { purpose, input: Input::new(text), wrong: None, is_sent: false }
+        Self { purpose, input: Input::new(text), wrong: None, sent: None }
     }
 
     /// What is typed, clean; nothing if it is blank.

@@ -2,18 +2,13 @@
 //!
 //! One function says what is meant; every action and every question goes by it.
 
-use chrono::TimeDelta;
-
-use super::{Effect, marks};
+use super::{Effect, marks, prompt};
 use crate::{
     clock::{Mono, Now},
-    domain::{
-        alert::{Alert, Snooze},
-        ids::RowId,
-    },
+    domain::{alert::Alert, ids::RowId},
     store::Edit,
     tui::{
-        effect::Work,
+        effect::{SnoozeLength, Work},
         model::{
             Model, Overlay, Screen, Tone,
             menu::{Choice, Entry, Menu},
@@ -28,7 +23,6 @@ pub(super) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
     model.list.chosen |= model.list.selected.is_some();
     if model.screen == Screen::List {
         if !marks::end_range(model, now) {
-            model.tell(Tone::Bad, "The range reaches far: press v to mark it, or Esc, and then again.", now);
             return Vec::new();
         }
         if model.marks.count() > 0 {
@@ -36,6 +30,19 @@ pub(super) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
         }
     }
     model.list.selected.into_iter().collect()
+}
+
+/// Says what became of something that was written. The marks that it worked on have served then.
+pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, String>, now: Mono) {
+    let is_said = prompt::on_worked(model, work, outcome.as_ref().err());
+    match outcome {
+        Ok(text) => {
+            model.marks.served(work.changes());
+            model.tell(Tone::Good, text, now);
+        }
+        Err(_) if is_said => {}
+        Err(text) => model.tell(Tone::Bad, text, now),
+    }
 }
 
 /// Stops polling.
@@ -73,10 +80,10 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
 }
 
 /// Offers how long what stands is snoozed.
-pub(super) fn snooze(model: &mut Model, now: Now) {
+pub(super) fn snooze(model: &mut Model, now: Mono) {
     let rows = match model.screen {
         Screen::Alerts => Vec::new(),
-        Screen::List | Screen::Detail => targets(model, now.mono),
+        Screen::List | Screen::Detail => targets(model, now),
     };
     let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| row.alert.id);
     let standing = match (of_alert, rows.as_slice()) {
@@ -85,18 +92,17 @@ pub(super) fn snooze(model: &mut Model, now: Now) {
         _ => true,
     };
     if !standing {
-        return model.tell(Tone::Bad, "Nothing to snooze: no alert stands here.", now.mono);
+        return model.tell(Tone::Bad, "Nothing to snooze: no alert stands here.", now);
     }
-    let work = |until| match of_alert {
-        Some(alert) => Work::Edit(Edit::Snooze { alerts: vec![alert], until }),
-        None => Work::Snooze { rows: rows.clone(), until },
+    let work = |length| match of_alert {
+        Some(alert) => Work::SnoozeAlert { alert, length },
+        None => Work::Snooze { rows: rows.clone(), length },
     };
-    let entry = |key, label, until| Entry::new(key, label, Choice::Effect(Effect::Work(work(until))));
-    let later = |minutes| Snooze::Until(now.wall + TimeDelta::minutes(minutes));
+    let entry = |key, label, length| Entry::new(key, label, Choice::Work(work(length)));
     let entries = vec![
-        entry("m", "15 minutes", later(15)),
-        entry("h", "1 hour", later(60)),
-        entry("c", "until it changes", Snooze::Change),
+        entry("m", "15 minutes", SnoozeLength::Minutes(15)),
+        entry("h", "1 hour", SnoozeLength::Minutes(60)),
+        entry("c", "until it changes", SnoozeLength::Change),
     ];
     let what = match rows.len() {
         0 | 1 => "Snooze for".to_owned(),
@@ -118,7 +124,10 @@ pub(super) fn ticket(model: &mut Model, now: Mono) {
 
 /// Opens the prompt for the name of a file: for the marked ones, or else for all that is shown.
 pub(super) fn export(model: &mut Model, now: Now) {
-    if !marks::end_range(model, now.mono) || model.list.total == Some(0) && model.marks.is_empty() {
+    if !marks::end_range(model, now.mono) {
+        return;
+    }
+    if model.list.total == Some(0) && model.marks.is_empty() {
         model.tell(Tone::Bad, "Nothing to export: nothing is marked, and nothing shown.", now.mono);
         return;
     }

@@ -29,13 +29,17 @@ pub(super) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
         model.marks.range = Some(here);
         return Vec::new();
     }
-    end_range(model, now);
+    let rows = model.range().to_vec();
     let begin = model.marks.range.take();
+    if !rows.is_empty() {
+        add(model, &rows, now);
+        return Vec::new();
+    }
     begin.map(|begin| Effect::FindMarks(Markable::Between(begin, here))).into_iter().collect()
 }
 
 /// Marks a range that was begun, as far as what is selected; whether none is left open. One that reaches beyond what was read
-/// is.
+/// is, which is said.
 pub(super) fn end_range(model: &mut Model, now: Mono) -> bool {
     if model.marks.range.is_none() {
         return true;
@@ -45,7 +49,11 @@ pub(super) fn end_range(model: &mut Model, now: Mono) -> bool {
         model.marks.range = None;
         add(model, &rows, now);
     }
-    model.marks.range.is_none()
+    let is_open = model.marks.range.is_some();
+    if is_open {
+        model.tell(Tone::Bad, "The range reaches far: press v to mark it, or Esc, and then again.", now);
+    }
+    !is_open
 }
 
 /// Marks what the store found; nothing if that was too much.

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, dispatch, poll};
+use super::{Effect, columns, dispatch, poll};
 use crate::{
     clock::Now,
     tui::{
@@ -36,8 +36,12 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> Vec<Effect> {
     model.overlay = Overlay::None;
     match choice {
         Choice::Command(id) => dispatch(model, id, now),
-        Choice::Effect(effect) => vec![effect],
+        Choice::Work(work) => vec![Effect::Work(work)],
         Choice::PollNow(rows) => poll::ask(model, rows, now),
+        Choice::Column(column) => {
+            columns::turn(model, column);
+            Vec::new()
+        }
         Choice::Leave => Vec::new(),
     }
 }

@@ -5,6 +5,7 @@
 mod act;
 mod add;
 mod alerts;
+mod columns;
 mod detail;
 mod filter;
 mod marks;
@@ -24,7 +25,7 @@ use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 pub use self::{offer::Copied, quote::QuoteHeard};
 use super::{
     command::{Context, Id},
-    effect::{Effect, Markable},
+    effect::{Effect, Markable, Work},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
@@ -96,6 +97,8 @@ pub enum Msg {
         /// Why not.
         reason: String,
     },
+    /// What became of something that was to be written: done or failed, in words.
+    Worked(Work, Result<String, String>),
     /// What a person asked for was done, in words.
     Done(String),
     /// Something failed that a person should know of.
@@ -123,6 +126,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
     let mut effects = take(model, message, now);
+    model.end_snoozes(now.wall);
     if model.list.selected != before {
         model.history = None;
         model.detail.on_another();
@@ -181,11 +185,13 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Copied(copied) => offer::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::Done(text) => {
-            prompt::on_done(model);
             model.tell(Tone::Good, text, now.mono);
             Vec::new()
         }
-        Msg::Fault(text) if prompt::on_fault(model, &text) => Vec::new(),
+        Msg::Worked(work, outcome) => {
+            act::on_worked(model, &work, outcome, now.mono);
+            Vec::new()
+        }
         Msg::Fault(text) | Msg::NotRead(text) => {
             model.tell(Tone::Bad, text, now.mono);
             Vec::new()
@@ -372,6 +378,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Back if !matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. }) => {
             alerts::back(model, now.mono)
         }
+        Id::FullScreen if model.screen == Screen::Detail => alerts::back(model, now.mono),
         Id::Clear if model.marks.is_empty() => filter::set(model, ""),
         Id::MarkRange => marks::range(model, now.mono),
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
@@ -396,7 +403,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
     match id {
         Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
         Id::Acknowledge => act::acknowledge(model, now.mono),
-        Id::Snooze => act::snooze(model, now),
+        Id::Snooze => act::snooze(model, now.mono),
         Id::Note => act::ask(model, Purpose::Note, now.mono),
         Id::Ticket => act::ticket(model, now.mono),
         Id::Labels => act::ask(model, Purpose::Labels, now.mono),
@@ -415,6 +422,14 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Filter => filter::open(model),
         Id::CommandLine => palette::open(model, ""),
         Id::Sort => palette::open(model, "sort "),
+        Id::Columns => columns::open(model, 0),
+        Id::FullScreen if model.list.selected.is_some() => {
+            (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
+        }
+        Id::Pane => {
+            model.memory.pane = model.memory.pane.next();
+            model.tell(Tone::Good, model.memory.pane.words(), now.mono);
+        }
         Id::Delete => palette::open(model, "delete "),
         Id::Add => model.overlay = Overlay::Add(Box::default()),
         Id::Quote => quote::open(model),

@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, act, dispatch, filter};
+use super::{Effect, act, columns, dispatch, filter};
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
@@ -62,6 +62,10 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     match command.id {
         Id::Filter if !argument.is_empty() => set_filter(model, &argument, now),
         Id::Sort if !argument.is_empty() => sort(model, &argument, now),
+        Id::Columns if !argument.is_empty() => {
+            columns::set(model, &argument, now.mono);
+            Vec::new()
+        }
         Id::Delete => delete(model, &argument, now),
         id => dispatch(model, id, now),
     }

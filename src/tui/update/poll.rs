@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Effect;
+use super::{Effect, marks};
 use crate::{
     clock::Now,
     domain::{ids::RowId, span},
@@ -23,6 +23,9 @@ pub(super) fn selected(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Asks for the marked ones; if these are many, only after a yes.
 pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
+    if !marks::end_range(model, now.mono) {
+        return Vec::new();
+    }
     let rows = model.marks.rows();
     match rows.len() {
         0 => {

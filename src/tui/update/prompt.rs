@@ -21,7 +21,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::Esc => model.overlay = Overlay::None,
         // What was sent is waited for.
-        _ if prompt.is_sent => {}
+        _ if prompt.sent.is_some() => {}
         KeyCode::Enter => return submit(prompt),
         _ => {
             if prompt.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
@@ -34,7 +34,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 
 pub(super) fn on_paste(model: &mut Model, pasted: &str) {
     let Overlay::Prompt(prompt) = &mut model.overlay else { return };
-    if !prompt.is_sent {
+    if prompt.sent.is_none() {
         prompt.input = Input::new(format!("{}{}", prompt.input.value(), text::clean(pasted)));
         prompt.wrong = None;
     }
@@ -43,7 +43,7 @@ pub(super) fn on_paste(model: &mut Model, pasted: &str) {
 fn submit(prompt: &mut Prompt) -> Vec<Effect> {
     match work(prompt) {
         Ok(work) => {
-            prompt.is_sent = true;
+            prompt.sent = Some(work.clone());
             vec![Effect::Work(work)]
         }
         Err(wrong) => {
@@ -74,20 +74,15 @@ fn work(prompt: &Prompt) -> Result<Work, &'static str> {
     })
 }
 
-/// What was asked for is done: the prompt goes.
-pub(super) fn on_done(model: &mut Model) {
-    if matches!(&model.overlay, Overlay::Prompt(prompt) if prompt.is_sent) {
+/// What was sent is done, and its prompt goes; or it failed, and the prompt stays and says why. Whether a prompt says it.
+pub(super) fn on_worked(model: &mut Model, work: &Work, fault: Option<&String>) -> bool {
+    let Overlay::Prompt(prompt) = &mut model.overlay else { return false };
+    if prompt.sent.as_ref() != Some(work) {
+        return false;
+    }
+    (prompt.sent, prompt.wrong) = (None, fault.cloned());
+    if fault.is_none() {
         model.overlay = Overlay::None;
     }
-}
-
-/// It failed: the prompt stays, and says why. Whether there is one that does.
-pub(super) fn on_fault(model: &mut Model, fault: &str) -> bool {
-    match &mut model.overlay {
-        Overlay::Prompt(prompt) if prompt.is_sent => {
-            (prompt.is_sent, prompt.wrong) = (false, Some(fault.to_owned()));
-            true
-        }
-        _ => false,
-    }
+    fault.is_some()
 }

@@ -25,7 +25,7 @@ use crate::{
             alerts::AlertTab,
             detail::DetailTab,
             history::{EntryKind, HistoryEntry},
-            offer,
+            memory, offer,
         },
     },
 };
@@ -154,6 +154,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         }
         Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
         Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
+        Id::Columns => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Columns of All"),
+        // From the list to the detail, and back.
+        Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
+        Id::Pane => model.memory.pane == memory::Pane::Below,
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list nothing stands for the selected one.
@@ -414,6 +418,7 @@ fn row(number: i64) -> String {
 mod act;
 mod add;
 mod alerts;
+mod columns;
 mod marks;
 mod quote;
 

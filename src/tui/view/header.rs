@@ -64,7 +64,7 @@ fn health(look: &Look<'_>) -> Span<'static> {
 
 /// The gravest thing that stands in the way of everything, and what to do.
 pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
-    let text = match (&look.model.trouble, look.model.profile_alerts.first()) {
+    let text = match (&look.model.trouble, look.model.profile_alert()) {
         // What isn't kept can't be shown either.
         (Some(trouble), _) => format!(" STORE: {trouble} "),
         // What to do comes first: on a narrow screen the end is cut off.

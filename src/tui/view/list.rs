@@ -13,32 +13,8 @@ use ratatui::{
 use super::{Look, columns, layout::Panes, marks};
 use crate::{
     domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
-    tui::model::list::Tab,
+    tui::model::{columns::Column, list::Tab},
 };
-
-/// What a column holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Severity,
-    Status,
-    Hash,
-    Route,
-    Age,
-    Due,
-    Ticket,
-    Checked,
-}
-
-const COLUMNS: [columns::Column<Column>; 8] = [
-    (Column::Severity, "", 2, 0),
-    (Column::Status, "STATUS", 11, 0),
-    (Column::Hash, "TX", 12, 28),
-    (Column::Route, "ROUTE", 11, 48),
-    (Column::Age, "AGE", 4, 54),
-    (Column::Due, "DUE", 5, 34),
-    (Column::Ticket, "TICKET", 9, 62),
-    (Column::Checked, "CHECKED", 7, 72),
-];
 
 /// Rows of transactions that the list's pane has room for.
 pub(super) fn rows_in(panes: &Panes) -> usize {
@@ -88,17 +64,18 @@ fn block<'a>(look: &Look<'_>) -> Block<'a> {
 
 fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for (column, title, columns) in columns::shown(&COLUMNS, width) {
-        text.push_str(&aligned(column, title, columns, look));
+    for column in look.model.list.columns.shown(width) {
+        text.push_str(&aligned(column, column.title(), look));
         text.push(' ');
     }
     Line::styled(text, look.theme.dim())
 }
 
-fn aligned(column: Column, text: &str, columns: usize, look: &Look<'_>) -> String {
-    match column {
-        Column::Age | Column::Due | Column::Checked => format!("{:>columns$}", width::cut(text, columns, "")),
-        _ => width::fit(text, columns, look.theme.ellipsis),
+fn aligned(column: Column, text: &str, look: &Look<'_>) -> String {
+    let columns = column.width();
+    match column.is_right() {
+        true => format!("{:>columns$}", width::cut(text, columns, "")),
+        false => width::fit(text, columns, look.theme.ellipsis),
     }
 }
 
@@ -106,9 +83,9 @@ fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) 
     let tx = look.model.transactions.get(&row)?;
     let selected = look.model.list.selected == Some(row);
     let mut spans = vec![Span::raw(marks::letter(look, row, range))];
-    for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
+    for column in look.model.list.columns.shown(columns_of_pane) {
         let (text, style) = cell(look, tx, column);
-        spans.push(Span::styled(aligned(column, &text, columns, look), style));
+        spans.push(Span::styled(aligned(column, &text, look), style));
         spans.push(Span::raw(" "));
     }
     Some(columns::row(look, (spans, selected), columns_of_pane))
@@ -132,6 +109,9 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Due => (glance::due(tx, now), due(look, tx)),
         Column::Ticket => (glance::ticket(tx).to_owned(), theme.dim()),
         Column::Checked => (glance::checked(tx, now), theme.dim()),
+        Column::Changed => (glance::changed(tx, now), theme.dim()),
+        Column::Labels => (tx.labels.join(" "), theme.dim()),
+        Column::Quote => (tx.told.quote_id.as_str().to_owned(), theme.dim()),
     }
 }
 

@@ -53,7 +53,10 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
         spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
     }
-    let of_profile = look.model.profile_alerts.first().map(|alert| alert.rule);
+    if look.model.overview.set_aside > 0 {
+        spans.push(Span::styled(format!("{} set aside  ", look.model.overview.set_aside), look.theme.dim()));
+    }
+    let of_profile = look.model.profile_alert().map(|alert| alert.rule);
     match (of_profile, &look.model.overview.most_urgent) {
         (Some(rule), None) => spans.push(Span::styled(rule.name(), look.theme.severity(rule.severity()))),
         (_, Some((alert, tx))) => {
@@ -63,7 +66,9 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
             let what = format!("{hash}{ticket}  {}", advice.verdict);
             let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
             let what = width::cut(&what, columns.saturating_sub(used), look.theme.ellipsis);
-            spans.push(Span::styled(what, look.theme.severity(alert.rule.severity())));
+            let fires = alert.set_aside.is_none();
+            let style = if fires { look.theme.severity(alert.rule.severity()) } else { look.theme.dim() };
+            spans.push(Span::styled(what, style));
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
     }

@@ -374,6 +374,7 @@ fn filter_that_hides_all() {
 }
 
 mod add;
+mod arrangement;
 mod queue;
 mod quote;
 

@@ -32,6 +32,12 @@ fn answer(model: &mut Desk, key: &str, text: &str) -> Vec<Effect> {
     press(model, &["Enter"], now())
 }
 
+/// What was sent ends like this.
+fn ends(model: &mut Desk, sent: &[Effect], outcome: Result<&str, &str>) {
+    let [Effect::Work(work)] = sent else { panic!("{sent:?}") };
+    model.take(Msg::Worked(work.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
+}
+
 fn edit(edit: Edit) -> Vec<Effect> {
     vec![Effect::Work(Work::Edit(edit))]
 }
@@ -57,7 +63,7 @@ fn an_action_ends_a_range_and_works_on_it() {
 fn an_action_waits_for_a_range_that_reaches_beyond_what_was_read() {
     let mut model = dashboard("5");
     model.marks.range = Some(RowId(4_000));
-    for key in ["x", "e", "t", "L", "a"] {
+    for key in ["x", "e", "t", "L", "a", "z", "R", "E"] {
         assert_eq!(press(&mut model, &[key], now()), [], "{key}");
         assert!(matches!(model.overlay, Overlay::None), "{key}");
     }
@@ -68,16 +74,17 @@ fn an_action_waits_for_a_range_that_reaches_beyond_what_was_read() {
 fn what_was_typed_stays_until_it_is_done() {
     let mut model = dashboard("5");
     let text = "asked the provider".to_owned();
-    assert_eq!(answer(&mut model, "e", &text), edit(Edit::Note { rows: rows([21]), text }));
+    let sent = answer(&mut model, "e", &text);
+    assert_eq!(sent, edit(Edit::Note { rows: rows([21]), text }));
     type_in(&mut model, "more", now());
     assert_eq!(press(&mut model, &["Enter"], now()), [], "once is enough");
-    model.take(Msg::Fault("the disk is full".into()), now());
+    ends(&mut model, &sent, Err("the disk is full"));
     let failed = prompt(&model);
     assert_eq!((failed.input.value(), failed.wrong.as_deref()), ("asked the provider", Some("the disk is full")));
     type_in(&mut model, "!", now());
     assert_eq!(prompt(&model).wrong, None);
-    press(&mut model, &["Enter"], now());
-    model.take(Msg::Done("1 note added".into()), now());
+    let sent = press(&mut model, &["Enter"], now());
+    ends(&mut model, &sent, Ok("1 note added"));
     assert!(matches!(model.overlay, Overlay::None));
     assert_eq!(told(&model), "1 note added");
 }
@@ -85,12 +92,32 @@ fn what_was_typed_stays_until_it_is_done() {
 #[test]
 fn what_comes_of_something_else_leaves_a_prompt_open() {
     let mut model = dashboard("5");
-    press(&mut model, &["e"], now());
+    let earlier = press(&mut model, &["x"], now());
+    answer(&mut model, "e", "asked");
     model.take(Msg::Done("Taken back".into()), now());
     model.take(Msg::Fault("the store is gone".into()), now());
-    assert_eq!(prompt(&model).wrong, None);
+    for outcome in [Ok("It is polled no more"), Err("the disk is full")] {
+        ends(&mut model, &earlier, outcome);
+        assert_eq!(prompt(&model).wrong, None);
+        assert!(prompt(&model).sent.is_some());
+    }
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn marks_go_when_what_was_done_to_them_has_worked() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "Space"], now());
+    let sent = press(&mut model, &["x"], now());
+    ends(&mut model, &sent, Err("the disk is full"));
+    assert_eq!(model.marks.count(), 2, "to try again");
+    ends(&mut model, &sent, Ok("2 are polled no more"));
+    assert!(model.marks.is_empty());
+    let sent = press(&mut model, &["Space", "Space", "x"], now());
+    press(&mut model, &["Space"], now());
+    ends(&mut model, &sent, Ok("2 are polled no more"));
+    assert_eq!(model.marks.count(), 3, "they are others by now");
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, SetAside, Snooze},
-    tui::model::{alerts::AlertTab, prompt::Prompt},
+    domain::alert::{Acknowledgement, Alert, SetAside, Severity, Snooze, Snoozed},
+    tui::{
+        effect::SnoozeLength,
+        model::{alerts::AlertTab, prompt::Prompt},
+    },
 };
 
 fn of(row: i64, rule: Rule) -> Alert {
@@ -136,25 +139,33 @@ fn a_reading_that_failed_is_said_and_tried_again() {
 
 #[test]
 fn the_selected_alert_or_what_stands_here_is_snoozed() {
-    let snoozes = |effects: &[Effect], minutes: i64| match effects {
-        [Effect::Work(Work::Edit(Edit::Snooze { alerts, until: Snooze::Until(until) }))] => {
-            alerts.len() == 1 && *until == now().wall + TimeDelta::minutes(minutes)
-        }
-        _ => false,
-    };
     for (key, minutes) in [("m", 15), ("h", 60)] {
         let mut model = opened();
         assert_eq!(press(&mut model, &["z"], now()), []);
-        let effects = press(&mut model, &[key], now());
-        assert!(snoozes(&effects, minutes), "{effects:?}");
+        let (alert, length) = (model.alert_list.selected.unwrap(), SnoozeLength::Minutes(minutes));
+        assert_eq!(press(&mut model, &[key], now()), [Effect::Work(Work::SnoozeAlert { alert, length })]);
     }
     let mut model = dashboard("1");
     press(&mut model, &["z"], now());
     let row = model.list.selected.unwrap();
-    let until = Snooze::Change;
-    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], until })]);
+    let length = SnoozeLength::Change;
+    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], length })]);
     // Nothing stands here.
     let mut model = dashboard("5");
     press(&mut model, &["z"], now());
     assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
+    let mut model = dashboard("5");
+    let until = now().wall + TimeDelta::minutes(15);
+    let mut snoozed = of(21, Rule::Overdue);
+    snoozed.set_aside = Some(SetAside::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
+    hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
+    press(&mut model, &["A"], now());
+    let counts = |model: &Desk| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
+    assert_eq!((counts(&model), model.severity(RowId(21))), ([0, 1], None));
+    model.take(Msg::Tick, moment(until));
+    assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }

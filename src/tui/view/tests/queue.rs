@@ -1,7 +1,10 @@
 //! Working the queue as it is drawn: marks, prompts, menus, the alerts.
 
 use super::*;
-use crate::domain::alert::{Acknowledgement, SetAside};
+use crate::{
+    domain::alert::{Acknowledgement, SetAside},
+    tui::effect::Effect,
+};
 
 const WIDE: (u16, u16) = (120, 36);
 
@@ -51,8 +54,11 @@ fn labels_of_one_that_has_some() {
 
 #[test]
 fn an_export_that_failed() {
-    let mut model = after(SMALL, &["E", "Enter"], "");
-    model.take(Msg::Fault("Nothing was written: there is such a file already; name another".into()), now());
+    let mut model = after(SMALL, &["E"], "");
+    let sent = press(&mut model, &["Enter"], now());
+    let [Effect::Work(work)] = sent.as_slice() else { panic!("{sent:?}") };
+    let reason = "Nothing was written: there is such a file already; name another";
+    model.take(Msg::Worked(work.clone(), Err(reason.into())), now());
     insta::assert_snapshot!(screen(&model));
 }
 

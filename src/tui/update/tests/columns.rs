@@ -1,0 +1,64 @@
+//! Columns and the detail's place by the keys, and that both are there again at the next start.
+
+use super::*;
+use crate::tui::model::{
+    columns::Columns,
+    memory::{Memory, Pane},
+};
+
+fn columns(model: &Desk) -> String {
+    model.list.columns.written()
+}
+
+#[test]
+fn a_column_is_switched_off_and_on_in_place_for_this_view_alone() {
+    let mut model = dashboard("5");
+    press(&mut model, &["C", "5"], now());
+    assert_eq!(columns(&model), "sev,status,tx,route,due,ticket,checked,labels,changed");
+    assert!(matches!(&model.overlay, Overlay::Menu(menu) if menu.cursor == 4), "the menu stays, the cursor too");
+    press(&mut model, &["j", "Enter", "Esc"], now());
+    assert_eq!(columns(&model), "sev,status,tx,route,ticket,checked,labels,changed");
+    press(&mut model, &["2"], now());
+    assert_eq!(columns(&model), Columns::default().written());
+    press(&mut model, &["5", "C", "5"], now());
+    assert_eq!(columns(&model), "sev,status,tx,route,age,ticket,checked,labels,changed");
+}
+
+#[test]
+fn columns_are_typed_in_any_order_and_what_is_no_column_is_named() {
+    let mut model = dashboard("5");
+    for (typed, expected) in [("tx,sev,age", "tx,sev,age"), ("tx,wat", "tx,sev,age")] {
+        press(&mut model, &[":"], now());
+        type_in(&mut model, &format!("columns {typed}"), now());
+        press(&mut model, &["Enter"], now());
+        assert_eq!(columns(&model), expected);
+    }
+    assert!(model.notice.as_ref().unwrap().text.starts_with("There is no column `wat`"));
+    let kept = Memory::read(&model.to_remember().written());
+    let mut again = blank((80, 24));
+    again.remember(kept);
+    assert_eq!(columns(&again), "tx,sev,age");
+    press(&mut model, &[":"], now());
+    type_in(&mut model, "columns default", now());
+    press(&mut model, &["Enter"], now());
+    assert_eq!((columns(&model), model.to_remember().columns), (Columns::default().written(), Default::default()));
+}
+
+#[test]
+fn the_detail_goes_round_and_stays_where_it_was_left() {
+    let mut model = dashboard("5");
+    press(&mut model, &["P"], now());
+    let kept = Memory::read(&model.to_remember().written());
+    assert_eq!(kept.pane, Pane::Below);
+    press(&mut model, &["P", "P"], now());
+    assert_eq!(model.memory.pane, Pane::Side);
+}
+
+#[test]
+fn the_whole_screen_shows_the_tab_that_was_left_and_gives_way_again() {
+    let mut model = dashboard("5");
+    press(&mut model, &["f", "]", "f"], now());
+    assert_eq!((model.screen, model.list.selected), (Screen::List, Some(RowId(21))));
+    press(&mut model, &["f"], now());
+    assert_eq!((model.screen, model.detail.tab), (Screen::Detail, DetailTab::Steps));
+}

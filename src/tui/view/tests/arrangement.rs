@@ -1,0 +1,40 @@
+//! The list in other arrangements: other columns, the detail below it or in brief.
+
+use super::*;
+
+fn after(size: (u16, u16), keys: &[&str]) -> String {
+    let mut model = dashboard(size);
+    press(&mut model, keys, now());
+    // What was said of it stands in the way of the line below.
+    model.notice = None;
+    screen(&model)
+}
+
+#[test]
+fn the_detail_below_on_a_wide_screen() {
+    insta::assert_snapshot!(after((120, 36), &["P"]));
+}
+
+#[test]
+fn the_detail_below_on_a_small_screen() {
+    insta::assert_snapshot!(after(SMALL, &["P"]));
+}
+
+#[test]
+fn the_detail_in_brief_on_a_wide_screen() {
+    insta::assert_snapshot!(after((120, 36), &["P", "P"]));
+}
+
+#[test]
+fn choosing_columns_on_a_small_screen() {
+    insta::assert_snapshot!(after(SMALL, &["C", "4", "3"]));
+}
+
+#[test]
+fn no_arrangement_panics_at_any_size() {
+    for keys in [&["P"][..], &["P", "P"], &["C"], &["f"]] {
+        for size in [(1, 1), (3, 30), (40, 9), (99, 23), (100, 14), (200, 60)] {
+            after(size, keys);
+        }
+    }
+}
