@@ -4,6 +4,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use chrono::{DateTime, Utc};
+
 use super::health::{Health, News};
 use crate::{
     budget::{Budget, Refused, Returned, Ticket},
@@ -63,6 +65,8 @@ pub struct Core {
     /// Routes that people asked for, in that order, each once.
     routes: VecDeque<i64>,
     health: Health,
+    /// Until when a person wants nothing polled, if so.
+    paused_until: Option<DateTime<Utc>>,
     in_flight: usize,
     recent: VecDeque<Mono>,
     started: Mono,
@@ -80,6 +84,7 @@ impl Core {
             budget,
             routes: VecDeque::new(),
             health: Health::default(),
+            paused_until: None,
             in_flight: 0,
             recent: VecDeque::new(),
             started: from,
@@ -94,6 +99,16 @@ impl Core {
         self.health.expect_recovery();
     }
 
+    /// A person wants nothing polled until then but what they ask for; `None` if they do again.
+    pub fn pause(&mut self, until: Option<DateTime<Utc>>) {
+        self.paused_until = until;
+    }
+
+    /// Until when a person wants nothing polled, if that is still to come.
+    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.paused_until.filter(|until| *until > now)
+    }
+
     /// A person asked for this route, ahead of all polling.
     pub fn request_route(&mut self, id: i64) {
         if !self.routes.contains(&id) {
@@ -104,6 +119,7 @@ impl Core {
     /// What to do now. After `Send` the request counts as sent.
     pub fn next(&mut self, now: Now) -> Action {
         self.scheduler.set_rate(self.allowed());
+        self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let resting_until = self.budget.ledger().pace.resting_until();
         let gate = match self.health.probe_at() {
             Some(_) if self.in_flight > 0 => return Action::WaitForNews,
@@ -230,7 +246,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
-    use chrono::{DateTime, TimeDelta};
+    use chrono::TimeDelta;
 
     use super::*;
     use crate::{
@@ -279,6 +295,28 @@ mod tests {
         assert_eq!(end(&mut core, first, None, at(200)), None);
         assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
         assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)));
+    }
+
+    #[test]
+    fn while_it_is_paused_only_what_a_person_asks_for_goes_out() {
+        let mut core = core(10.0, 3);
+        core.pause(Some(at(60_000).wall));
+        core.scheduler.look_at(vec![RowId(1)]);
+        assert_eq!(core.next(at(0)), Action::WaitForNews);
+        core.scheduler.request(RowId(2), at(0));
+        core.request_route(7);
+        let asked: Vec<_> = [0, 1_000]
+            .map(|moment| {
+                let sent = send(&mut core, at(moment));
+                let question = sent.0;
+                end(&mut core, sent, None, at(moment));
+                question
+            })
+            .into();
+        assert_eq!(asked, [Question::Route(7), Question::Status(RowId(2))]);
+        assert_eq!(core.next(at(59_999)), Action::WaitForNews);
+        assert!(matches!(core.next(at(60_000)), Action::Send(..)), "the moment has come");
+        core.pause(None);
     }
 
     #[test]

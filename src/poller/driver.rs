@@ -261,6 +261,7 @@ impl<W: Wire> Driver<W> {
         let now = self.setup.clock.now();
         self.experience = seen.experience;
         self.core.scheduler.look_at(seen.open);
+        self.core.pause(seen.paused_until);
         let anew = seen.news.anew;
         for turn in seen.turns {
             let (id, asked_for) = (turn.id, turn.asked_for);
@@ -426,6 +427,8 @@ impl<W: Wire> Driver<W> {
         let (requests, throttled) = self.core.counts();
         let need = self.core.need();
         let (word, resting) = self.core.health(now.mono);
+        let paused_until = self.core.paused_until(now.wall);
+        let word = if paused_until.is_some() && word == "live" { "paused" } else { word };
         let report = PollerReport {
             at: now.wall,
             valid_until: now.wall + self.setup.clock.on_the_wall(SILENT),
@@ -444,6 +447,7 @@ impl<W: Wire> Driver<W> {
             throttled,
             unsettled: self.core.scheduler.watched() as u64,
             health: if stopping { "stopped" } else { word }.to_owned(),
+            paused_until,
             resting_until: resting.and_then(|until| on_the_wall(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };

@@ -4,6 +4,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use chrono::{DateTime, Utc};
+
 use super::driver::Scope;
 use crate::{
     clock::Now,
@@ -68,6 +70,8 @@ pub(super) struct Seen {
     pub(super) turns: Vec<Turn>,
     /// What people have open.
     pub(super) open: Vec<RowId>,
+    /// Until when a person wants nothing polled, if so.
+    pub(super) paused_until: Option<DateTime<Utc>>,
     /// What was learned of how long things take.
     pub(super) experience: Arc<Experience>,
 }
@@ -91,7 +95,8 @@ impl Seen {
                 }
                 turns.extend(news.changes.iter().filter_map(Turn::of_deleted));
             }
-            Ok(Self { turns, open: reader.looked_at(now.wall)?, experience: eyes.experience, news })
+            let (open, paused_until) = (reader.looked_at(now.wall)?, reader.paused_until(&eyes.profile, now.wall)?);
+            Ok(Self { turns, open, paused_until, experience: eyes.experience, news })
         })
     }
 }

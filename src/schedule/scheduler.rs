@@ -142,6 +142,8 @@ pub struct Scheduler {
     open: Vec<RowId>,
     /// Whether the last one sent was somebody's request: at most half of the budget goes to these.
     last_was_request: bool,
+    /// Whether nothing goes out but what a person asked for.
+    paused: bool,
     /// What the last requests were worth: the common level of the indices.
     price: Option<f64>,
     /// The place whose index crossed the price first, when that was asked last.
@@ -218,6 +220,11 @@ impl Scheduler {
         self.open = open;
     }
 
+    /// Whether nothing goes out for now but what a person asks for by name.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
     /// How many requests a second the budget allows.
     pub fn set_rate(&mut self, rate: f64) {
         self.rate = rate;
@@ -246,6 +253,13 @@ impl Scheduler {
     /// What to do now.
     pub fn next(&mut self, now: Now) -> Next {
         self.wake(now.mono);
+        if self.paused {
+            return match self.asked_for(now.mono) {
+                Some(id) => Next::Poll(id),
+                None if self.requests.is_empty() => Next::Idle,
+                None => Next::WaitUntil(now.mono + Duration::from_secs(1)),
+            };
+        }
         let requested = self.requested(now.mono);
         if let (Some(id), false) = (requested, self.last_was_request) {
             return Next::Poll(id);
@@ -407,11 +421,18 @@ impl Scheduler {
 
     /// What a person waits for.
     fn requested(&self, now: Mono) -> Option<RowId> {
-        let item = |id: &RowId| self.items.get(*self.places.get(id)? as usize);
-        let rested = |item: &Item| item.phase != Phase::InFlight && item.rested <= now;
-        let asked_for = self.requests.iter().find(|id| item(id).is_some_and(rested));
-        let open = || self.open.iter().find(|id| item(id).is_some_and(|item| item.kept && rested(item)));
-        asked_for.or_else(open).copied()
+        let is_open = |id: &&RowId| self.rested(**id, now).is_some_and(|item| item.kept);
+        self.asked_for(now).or_else(|| self.open.iter().find(is_open).copied())
+    }
+
+    fn asked_for(&self, now: Mono) -> Option<RowId> {
+        self.requests.iter().find(|id| self.rested(**id, now).is_some()).copied()
+    }
+
+    /// One that isn't under way and may be asked about again.
+    fn rested(&self, id: RowId, now: Mono) -> Option<&Item> {
+        let item = self.items.get(*self.places.get(&id)? as usize);
+        item.filter(|item| item.phase != Phase::InFlight && item.rested <= now)
     }
 
     fn next_ready(&mut self, now: Now) -> Option<RowId> {

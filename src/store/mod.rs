@@ -30,6 +30,7 @@ mod observations;
 mod opening;
 mod order;
 mod overview;
+mod pauses;
 mod pollers;
 mod presence;
 mod quotes;
@@ -326,6 +327,12 @@ impl Store {
     /// Says what a dashboard, by its process, has open: for whoever polls, until a moment; nothing any more if there is none.
     pub fn look_at(&self, viewer: u32, open: Option<(RowId, DateTime<Utc>)>, at: DateTime<Utc>) -> Receipt<()> {
         self.writer.submit(move |db| attention::look_at(db, viewer, open, at))
+    }
+
+    /// Wants nothing of a profile polled until then but what people ask for; without a moment it is polled again.
+    pub fn pause(&self, profile: &str, until: Option<DateTime<Utc>>) -> Receipt<()> {
+        let profile = profile.to_owned();
+        self.writer.submit(move |db| pauses::pause(db, &profile, until))
     }
 
     /// Asks whoever polls for a route, unless it is known already or can't be asked for now.

@@ -36,9 +36,11 @@ pub struct PollerReport {
     pub throttled: u64,
     /// Transactions that are being polled.
     pub unsettled: u64,
-    /// In a word: `live`, `throttled`, `unreachable`, `unauthorized`, `stopped`, or `waiting` for another
+    /// In a word: `live`, `paused`, `throttled`, `unreachable`, `unauthorized`, `stopped`, or `waiting` for another
     /// process that should poll and says nothing.
     pub health: String,
+    /// Until when a person wants nothing polled, if so.
+    pub paused_until: Option<DateTime<Utc>>,
     /// Until when nothing is sent, if so.
     pub resting_until: Option<DateTime<Utc>>,
     /// The last failure of a request, with the words that say what to do.
@@ -57,6 +59,9 @@ impl PollerReport {
             Some(report) if report.health == "waiting" => {
                 "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
                     .into()
+            }
+            Some(Self { paused_until: Some(until), .. }) if *until > now => {
+                format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
             }
             Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
                 let rest = span::long(span::between(now, *until));

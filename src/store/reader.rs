@@ -19,6 +19,7 @@ use super::{
     notes::{self, Note},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
+    pauses,
     pollers::{self, PollerReport},
     quotes::{self, StoredQuote},
     records,
@@ -244,6 +245,11 @@ impl Reader {
     /// What people look at, at `at`.
     pub fn looked_at(&self, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
         attention::open(&self.connection, at)
+    }
+
+    /// Until when a profile isn't polled, since a person wants so; `None` if it is, at `now`.
+    pub fn paused_until(&self, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        pauses::until(&self.connection, profile, now)
     }
 
     /// What the service said of a chain.

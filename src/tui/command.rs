@@ -139,6 +139,7 @@ commands! {
     Snooze     Act  [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
     PollNow    Act  [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
     PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
+    Pause      Act  [List Detail]      "pause"       ""         ["p"]             "pause polling for a while, or go on";
     Note       Act  [List Detail]      "note"        ""         ["e"]             "add a note";
     Ticket     Act  [List Detail]      "ticket"      ""         ["t"]             "set the ticket, or take it off";
     Labels     Act  [List Detail]      "labels"      ""         ["L"]             "put labels on, or take them off";

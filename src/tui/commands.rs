@@ -22,6 +22,15 @@ pub(super) fn edit(store: &Store, profile: &str, edit: Edit, at: DateTime<Utc>) 
     })
 }
 
+/// Pauses polling until then, or goes on.
+pub(super) fn pause(store: &Store, profile: &str, until: Option<DateTime<Utc>>) -> Result<String, StoreError> {
+    store.pause(profile, until).wait()?;
+    Ok(match until {
+        Some(_) => "Polling is paused for this profile, wherever it is polled.".into(),
+        None => "Polling goes on.".into(),
+    })
+}
+
 /// Removes transactions for good.
 pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
     Ok(match store.delete(rows, at).wait()? {

@@ -122,6 +122,8 @@ pub enum Effect {
     Import(Vec<NewTransaction>),
     /// Ask whoever polls to poll these now.
     PollNow(Vec<RowId>),
+    /// Poll nothing for so many minutes but what a person asks for; without a number poll again.
+    Pause(Option<i64>),
     /// Write something into the store, or out of it.
     Work(Work),
     /// Remove these for good.

@@ -9,7 +9,7 @@ mod quote;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
@@ -353,6 +353,10 @@ impl Dashboard {
                 Ok(()) => Msg::Tick,
                 Err(error) => Msg::Fault(error.to_string()),
             }),
+            Effect::Pause(minutes) => {
+                let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
+                self.spawn(move || told(commands::pause(&store, &profile, until)));
+            }
             Effect::Work(work) => self.work(work, at),
             Effect::Delete(rows) => self.spawn(move || told(commands::delete(&store, rows, at))),
             Effect::TakeBack => self.spawn(move || told(commands::take_back(&store, &profile, at))),

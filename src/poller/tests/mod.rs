@@ -2,6 +2,7 @@
 
 mod day;
 mod need;
+mod pause;
 mod routes;
 mod sharing;
 mod snooze;

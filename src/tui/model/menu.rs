@@ -43,6 +43,8 @@ pub enum Choice {
     PollNow(Vec<RowId>),
     /// Show this column, or hide it; the menu stays.
     Column(Column),
+    /// Poll nothing for so many minutes.
+    Pause(i64),
     /// Nothing: the menu closes.
     Leave,
 }

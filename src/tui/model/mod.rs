@@ -401,6 +401,11 @@ impl Model {
         self.poller.as_ref().filter(|report| report.is_live(now))
     }
 
+    /// Until when nothing is polled, since a person wants so.
+    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.live_poller(now)?.paused_until.filter(|until| *until > now)
+    }
+
     /// Says something for a while.
     pub fn tell(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
         /// Long enough to read two lines.

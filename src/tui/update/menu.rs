@@ -42,6 +42,7 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> Vec<Effect> {
             columns::turn(model, column);
             Vec::new()
         }
+        Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Leave => Vec::new(),
     }
 }

@@ -370,6 +370,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Links => offer::links(model, now),
         Id::PollNow => poll::selected(model, now),
         Id::PollMarked => poll::marked(model, now),
+        Id::Pause => poll::pause(model, now),
         Id::Answer => answer(model, now),
         Id::Untrack => act::untrack(model, now.mono),
         Id::Undo => vec![Effect::TakeBack],

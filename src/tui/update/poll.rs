@@ -8,7 +8,7 @@ use crate::{
     domain::{ids::RowId, span},
     tui::model::{
         Model, Overlay, Tone,
-        menu::{Choice, Menu},
+        menu::{Choice, Entry, Menu},
     },
 };
 
@@ -40,6 +40,18 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
             Vec::new()
         }
     }
+}
+
+/// Offers how long nothing is to be polled; if nothing is by now, polls again.
+pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
+    if model.paused_until(now.wall).is_some() {
+        return vec![Effect::Pause(None)];
+    }
+    let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
+    let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
+    let remark = "It leaves the budget to others. No alert is raised meanwhile; what you poll by hand is still asked.";
+    model.overlay = Overlay::Menu(Menu::new("Pause polling for", remark, entries));
+    Vec::new()
 }
 
 /// What so many requests cost.

@@ -181,6 +181,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Acknowledge => {
             model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to acknowledge"))
         }
+        Id::Pause => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Pause polling for"),
         Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
         Id::Ticket => asks(model, &Purpose::Ticket(vec![RowId(21)])),
         Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),

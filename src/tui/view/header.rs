@@ -52,10 +52,12 @@ pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
 }
 
 fn health(look: &Look<'_>) -> Span<'static> {
-    if look.model.setting.demo {
+    let is_paused = look.model.paused_until(look.now.wall).is_some();
+    if look.model.setting.demo && !is_paused {
         return Span::styled("DEMO ", look.theme.info());
     }
     match look.model.live_poller(look.now.wall).map(|report| report.health.as_str()) {
+        Some("paused") => Span::styled("PAUSED ", look.theme.warning()),
         Some("live") => Span::styled("LIVE ", look.theme.good()),
         Some(trouble) => Span::styled(format!("{} ", trouble.to_uppercase()), look.theme.critical()),
         None => Span::styled("NOT POLLING ", look.theme.warning()),

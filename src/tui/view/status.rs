@@ -138,7 +138,12 @@ fn seconds(span: Duration) -> String {
 fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
     let setting = &look.model.setting;
+    let paused = look.model.paused_until(now).map(|until| {
+        let key = look.model.setting.keys.of(Id::Pause).first().map_or("", String::as_str);
+        format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
+    });
     let text = match look.model.live_poller(now) {
+        _ if paused.is_some() => paused.unwrap_or_default(),
         None if setting.polls => "starting".to_owned(),
         None => "off: start hoptop without --no-poll to poll".to_owned(),
         Some(report) if report.health == "waiting" => {
