@@ -244,7 +244,8 @@ impl Stage {
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
-        let parts = Parts { store, clock, setting, theme, outside: self.outside, export, memory: None };
+        let log = Some(self.folder.path().join("hoptop.log"));
+        let parts = Parts { store, clock, setting, theme, outside: self.outside, export, memory: None, log };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut person));
         stop_poller.send(()).expect("the poller is at work");
         poller.await.unwrap().unwrap();
@@ -326,6 +327,29 @@ async fn statuses_arrive_live_and_the_completed_one_opens() {
             .await;
         ["/", "r", "T", "r", "a", "Enter"].iter().for_each(|key| person.press(key));
         person.sees("what the body said before", |screen| screen.contains(changed)).await;
+        person.press("Esc");
+        person.sees("the list again", |screen| row(screen, "0xbbb").is_some()).await;
+        person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_charts_and_the_log_come_from_what_is_kept() {
+    let completes = "{ from = 0, status = \"ongoing\", steps = 1 }, { from = 100, status = \"success\", steps = 3 }";
+    let stage = Stage::new(&world(&[('a', "q-a", completes), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(60));
+    let log = stage.folder.path().join("hoptop.log");
+    std::fs::write(&log, "2026-11-20T13:00:00Z  WARN the service answered HTTP 503: busy\n").unwrap();
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("success", |screen| shows(screen, "0xaaa", "+ success")).await;
+        person.press("%");
+        person.sees("how they ended", |screen| screen.contains("1 of 2 settled (50%)")).await;
+        person.sees("how long it took", |screen| screen.contains("the 1 that was timed took")).await;
+        person.sees("the budget", |screen| screen.contains("rps, last 38 min  ! 429")).await;
+        person.press("@");
+        person.sees("what failed", |screen| screen.contains("WARN  the service answered HTTP 503: busy")).await;
+        std::fs::write(&log, "2026-11-20T13:00:01Z ERROR unreachable\n").unwrap();
+        person.sees("what is new", |screen| screen.contains("ERROR unreachable")).await;
         person.press("Esc");
         person.sees("the list again", |screen| row(screen, "0xbbb").is_some()).await;
         person.press("q");
@@ -533,6 +557,9 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         assert_eq!(notes(), [1, 1, 1]);
         person.press("u");
         person.sees("none", |screen| screen.contains("Taken back: a note (3 transactions)")).await;
+        person.sees("no marks", |screen| !screen.contains("marked (x)")).await;
+        person.press("*");
+        person.sees("all marked", |screen| screen.contains("3 marked (x)")).await;
         person.press("a");
         person.press("Enter");
         person.sees("nothing new", |screen| screen.contains("Nothing was changed: no alert here is new.")).await;

@@ -58,7 +58,7 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
         return Ok(Exit::Error);
     };
     let polling = super::polling(settings)?;
-    log::start(&settings.state_dir)?;
+    log::start(&settings.state_dir, Clock::system())?;
     cx.store.request_poll(rows.clone(), cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);

@@ -55,7 +55,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         return with_context(settings, |context| list::list(&ListArgs::default(), context));
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
-    log::start(&settings.state_dir)?;
+    let log = Some(log::start(&settings.state_dir, Clock::system())?);
     let store = super::open(settings)?;
     let setting = Setting {
         profile: settings.profile.clone(),
@@ -76,7 +76,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let place = Place::of(settings, Scope::Everything);
         let outside = Outside::process(settings.clipboard.clone(), settings.mouse);
         let memory = Some(settings.state_dir.join("view.json"));
-        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory };
+        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory, log };
         show(parts, polling, place).await
     })
 }

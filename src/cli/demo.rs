@@ -16,6 +16,7 @@ use super::{
     dashboard, demo_id,
     exit::Exit,
     export::to_new_file,
+    log,
     session::{Place, Polling},
 };
 use crate::{
@@ -64,6 +65,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         tempfile::Builder::new().prefix("hoptop-demo-").tempdir().wrap_err("no place for the demonstration's store")?;
     let store = Store::open(&folder.path().join("demo.db"))?;
     let clock = Clock::accelerated(args.speed);
+    let log = Some(log::start(folder.path(), clock.clone())?);
     let start = clock.now().wall;
     let world = World::seeded(args.seed, args.transactions as usize, start);
     store.import(PROFILE, world.transfers(), start).wait()?;
@@ -89,7 +91,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let theme = Theme::new(color, flags.ascii);
         let outside = Outside::process(None, true);
-        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None };
+        let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None, log };
         tokio::select! {
             exit = dashboard::show(parts, Some(polling), place) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

@@ -3,6 +3,7 @@
 //! It must never stop the program: what can't be written is lost, as at the end of a disk.
 
 use std::{
+    fmt,
     fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
@@ -10,21 +11,32 @@ use std::{
 };
 
 use color_eyre::eyre::{Result, WrapErr};
+use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 
-use crate::private;
+use crate::{clock::Clock, domain::span, private};
 
 /// A longer log starts anew; the one before it is kept.
 const LONGEST: u64 = 4 << 20;
 
-/// Writes the log into the state folder from now on.
-pub fn start(state_dir: &Path) -> Result<()> {
+/// Writes the log into the state folder from now on, with the moments of this clock; where it is.
+pub fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
     let path = state_dir.join("hoptop.log");
     let log = private::make_folder(state_dir).and_then(|()| Log::open(path.clone())).wrap_err_with(|| {
         let path = path.display();
         format!("the log {path} can't be written; check its permissions or name another folder with --state-dir")
     })?;
-    tracing_subscriber::fmt().with_writer(Mutex::new(log)).with_ansi(false).with_target(false).init();
-    Ok(())
+    let format = tracing_subscriber::fmt().with_timer(Stamp(clock)).with_ansi(false).with_target(false);
+    format.with_writer(Mutex::new(log)).init();
+    Ok(path)
+}
+
+/// The moments of a clock, as the log has them.
+struct Stamp(Clock);
+
+impl FormatTime for Stamp {
+    fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
+        out.write_str(&span::rfc3339(self.0.now().wall))
+    }
 }
 
 struct Log {

@@ -106,7 +106,7 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
     }
     // Whatever could keep us from asking comes first: nobody is to ask on our behalf after we have failed.
     let polling = super::polling(settings)?;
-    log::start(&settings.state_dir)?;
+    log::start(&settings.state_dir, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(PATIENCE)?;
     let wish = QuoteWish { profile: cx.profile.clone(), request: request.clone(), at, until };

@@ -19,6 +19,7 @@ use crate::{
         chains,
         experience::Experience,
         forecast::{self, Evidence, Quantile},
+        histogram::percentile,
         ids::ChainId,
         need::{self, Need},
         span::{self, rfc3339},
@@ -268,7 +269,7 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
 }
 
 fn row(stats: &RouteStats) -> [String; 8] {
-    let RouteStats { route, outcomes, past } = stats;
+    let RouteStats { route, outcomes, past, .. } = stats;
     let name = |id| chains::short_name(id, None);
     let gmp = if route.gmp { " GMP" } else { "" };
     let outcome = |(status, count): (&String, &u64)| match status.as_str() {
@@ -296,11 +297,6 @@ fn learned(stats: &RouteStats) -> Option<[Duration; 2]> {
     let median = Duration::try_from_secs_f64(evidence.mean.exp()).ok().filter(|_| evidence.is_enough())?;
     let forecast = forecast::settling(Some(median), evidence);
     Some([Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile)))
-}
-
-/// The least of them that so many in a hundred don't exceed; nothing of none.
-fn percentile(sorted: &[Duration], share: usize) -> Option<Duration> {
-    sorted.get((sorted.len() * share).div_ceil(100).checked_sub(1)?).copied()
 }
 
 #[cfg(test)]
@@ -368,13 +364,5 @@ mod tests {
         assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");
         let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
         assert!(out.contains(r#""indexing":[{"chainId":"42161","timed":25,"p50":23."#), "{out}");
-    }
-
-    #[test]
-    fn percentiles_of_few_and_of_none() {
-        let took = [1, 2, 3].map(Duration::from_secs);
-        let of = |share| percentile(&took, share).map(|took| took.as_secs());
-        assert_eq!([of(50), of(90), of(99)], [Some(2), Some(3), Some(3)]);
-        assert_eq!(percentile(&[], 50), None);
     }
 }

@@ -66,7 +66,7 @@ pub struct WatchArgs {
 pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
     let polling = super::polling(settings)?;
-    log::start(&settings.state_dir)?;
+    log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
     let ended = super::runtime()?.block_on(async {
         let clock = Clock::system();

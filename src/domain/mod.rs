@@ -18,6 +18,7 @@ pub mod filter;
 pub mod fixtures;
 pub mod forecast;
 pub mod glance;
+pub mod histogram;
 pub mod ids;
 pub mod link;
 pub mod need;

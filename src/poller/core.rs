@@ -41,6 +41,17 @@ pub enum Action {
     WaitForNews,
 }
 
+/// Requests since the poller started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How many were sent.
+    pub requests: u64,
+    /// How many of them were answered with 429.
+    pub throttled: u64,
+    /// How many of them brought nothing for another reason.
+    pub failed: u64,
+}
+
 /// How a request ended.
 pub struct Ended<'a> {
     /// What it was about.
@@ -70,8 +81,7 @@ pub struct Core {
     in_flight: usize,
     recent: VecDeque<Mono>,
     started: Mono,
-    requests: u64,
-    throttled: u64,
+    counts: Counts,
     /// How long requests take, the newer ones weighing more; seconds.
     trip: f64,
 }
@@ -88,8 +98,7 @@ impl Core {
             in_flight: 0,
             recent: VecDeque::new(),
             started: from,
-            requests: 0,
-            throttled: 0,
+            counts: Counts::default(),
             trip: FIRST_TRIP,
         }
     }
@@ -155,7 +164,7 @@ impl Core {
 
     fn count(&mut self, now: Mono) {
         self.in_flight += 1;
-        self.requests += 1;
+        self.counts.requests += 1;
         self.recent.push_back(now);
         while self.recent.front().is_some_and(|sent| now.since(*sent) > USE_WINDOW) {
             self.recent.pop_front();
@@ -174,9 +183,11 @@ impl Core {
         };
         let trip = self.budget.hand_back(ticket, returned, (at.mono, now));
         self.trip += TRIP_FOLLOWS * (trip.as_secs_f64() - self.trip);
+        let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
+        self.counts.failed += u64::from(failure.is_some() && !is_throttled);
         let ending = match failure {
             Some(Failure::Throttled { .. }) => {
-                self.throttled += 1;
+                self.counts.throttled += 1;
                 Ending::Elsewhere
             }
             // The ID is meant, not the transaction.
@@ -205,7 +216,7 @@ impl Core {
     /// What the request was about is gone from the store, so that it didn't go out.
     pub fn gone(&mut self, question: Question, ticket: Ticket, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.requests = self.requests.saturating_sub(1);
+        self.counts.requests = self.counts.requests.saturating_sub(1);
         self.recent.pop_back();
         self.budget.hand_back(ticket, Returned::Failed, (now.mono, now.mono));
         if let Question::Status(id) = question {
@@ -231,9 +242,14 @@ impl Core {
         Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.watched() as u64 }
     }
 
-    /// Requests sent so far, and how many of them were answered with 429.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.requests, self.throttled)
+    /// Requests so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// For how long it has been there.
+    pub fn running(&self, now: Mono) -> Duration {
+        now.since(self.started)
     }
 
     /// How it goes, in a word, and until when nothing is sent, if so.
@@ -383,7 +399,7 @@ mod tests {
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(News::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
-        assert_eq!(core.counts(), (1, 1));
+        assert_eq!(core.counts(), Counts { requests: 1, throttled: 1, failed: 0 });
     }
 
     #[test]

@@ -15,8 +15,9 @@ use tokio::{
 };
 
 use super::{
-    core::{Action, Core, Ended, Question},
+    core::{Action, Core, Counts, Ended, Question},
     health::News,
+    journal,
     outlook::{Eyes, Seen, Turn},
     shortage::Shortage,
     takeover,
@@ -305,9 +306,7 @@ impl<W: Wire> Driver<W> {
             let observation = wire.status(&transaction.told).await;
             let at = clock.now();
             let failure = observation.outcome.failure().cloned();
-            if let Some(failure) = &failure {
-                log_failure(failure, observation.body.as_deref(), transaction.told.transaction_id.as_str());
-            }
+            journal::answer(&transaction, &observation);
             let seen = store::Seen { transaction: id, observation, at: at.wall };
             let kept = keep(move || store.observe(seen, alerts::judge).wait()).await;
             Done { question, ticket, at, failure, kept }
@@ -330,7 +329,7 @@ impl<W: Wire> Driver<W> {
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                log_failure(failure, observation.body.as_deref(), "a route");
+                journal::failure(failure, observation.body.as_deref(), "a route");
             }
             let kept = keep(move || store.answer_quote(id, observation, at.wall).wait()).await;
             Done { question, ticket, at, failure, kept }
@@ -350,6 +349,9 @@ impl<W: Wire> Driver<W> {
         let news = self
             .core
             .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
+        if let Some(Failure::Throttled { .. }) = failure {
+            journal::slowed(&self.core.budget.ledger().pace, self.core.budget.ledger().limit(), at.mono);
+        }
         match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
@@ -368,6 +370,7 @@ impl<W: Wire> Driver<W> {
 
     /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
     async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
+        journal::news(news);
         let standing = self.read(Reader::profile_alerts).await?;
         let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
         let event = ProfileEvent {
@@ -424,7 +427,7 @@ impl<W: Wire> Driver<W> {
         if !stopping && age.is_some_and(|age| age < REPORT_INTERVAL) {
             return;
         }
-        let (requests, throttled) = self.core.counts();
+        let Counts { requests, throttled, failed } = self.core.counts();
         let need = self.core.need();
         let (word, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);
@@ -445,6 +448,8 @@ impl<W: Wire> Driver<W> {
             used: round(self.core.used(now.mono)),
             requests,
             throttled,
+            failed,
+            running: self.core.running(now.mono),
             unsettled: self.core.scheduler.watched() as u64,
             health: if stopping { "stopped" } else { word }.to_owned(),
             paused_until,
@@ -455,6 +460,7 @@ impl<W: Wire> Driver<W> {
             let same = PollerReport {
                 at: report.at,
                 valid_until: report.valid_until,
+                running: report.running,
                 resting_until: report.resting_until,
                 ..last.clone()
             } == report;
@@ -499,12 +505,4 @@ fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
 /// Writes an answer on the pool for blocking work, and waits until it is kept.
 async fn keep(write: impl FnOnce() -> Result<(), StoreError> + Send + 'static) -> Result<(), StoreError> {
     spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))
-}
-
-/// Logs a failure with the whole body, as a quoted text in which nothing can act on a terminal (`service.md` 7.5).
-fn log_failure(failure: &Failure, body: Option<&str>, about: &str) {
-    match body {
-        Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
-        None => tracing::warn!(about, "{}", failure.line()),
-    }
 }

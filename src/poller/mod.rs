@@ -6,6 +6,7 @@
 mod core;
 mod driver;
 mod health;
+mod journal;
 mod outlook;
 mod shortage;
 mod takeover;

@@ -25,6 +25,8 @@ pub struct RouteStats {
     pub route: RouteKey,
     /// How many transactions have each status; those without an answer yet under the empty name.
     pub outcomes: BTreeMap<String, u64>,
+    /// How many of them are settled.
+    pub settled: u64,
     /// What was observed of it.
     pub past: Past,
 }
@@ -105,19 +107,22 @@ pub(super) fn past(db: &Connection, profile: &str, route: &RouteKey) -> Result<P
     Ok(Past { evidence: evidence(db, profile, (from, to, route.gmp))?, took })
 }
 
-/// Every route of a profile.
+/// Every route of a profile. Costs n in what is tracked.
 pub(super) fn routes(db: &Connection, profile: &str) -> Result<Vec<RouteStats>, StoreError> {
     let mut statement = db.prepare_cached(
-        "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*)
+        "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at)
          FROM transactions WHERE profile = ? GROUP BY 1, 2, 3, 4",
     )?;
     let mut rows = statement.query([profile])?;
-    let mut outcomes: BTreeMap<RouteKey, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut outcomes: BTreeMap<RouteKey, (BTreeMap<String, u64>, u64)> = BTreeMap::new();
     while let Some(row) = rows.next()? {
         let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(row.get::<_, String>(column)?));
         let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: row.get(2)? };
-        outcomes.entry(route).or_default().insert(row.get(3)?, row.get(4)?);
+        let (by_status, settled) = outcomes.entry(route).or_default();
+        by_status.insert(row.get(3)?, row.get(4)?);
+        *settled += row.get::<_, u64>(5)?;
     }
-    let stats = |(route, outcomes)| Ok(RouteStats { past: past(db, profile, &route)?, route, outcomes });
+    let stats =
+        |(route, (outcomes, settled))| Ok(RouteStats { past: past(db, profile, &route)?, route, outcomes, settled });
     outcomes.into_iter().map(stats).collect()
 }

@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0004_history.sql"),
     include_str!("../../assets/migrations/0005_snooze.sql"),
     include_str!("../../assets/migrations/0006_checked.sql"),
+    include_str!("../../assets/migrations/0007_minutes.sql"),
     include_str!("../../assets/migrations/0008_pauses.sql"),
 ];
 

@@ -25,6 +25,7 @@ mod keeper;
 mod listing;
 mod loss;
 mod migrate;
+mod minutes;
 mod notes;
 mod observations;
 mod opening;
@@ -65,6 +66,7 @@ pub use self::{
     import::{Foreseen, ImportReport, Tally},
     keeper::Keeper,
     listing::{Listed, Listing, Page, Place, Progress},
+    minutes::Minute,
     notes::Note,
     observations::{Dropped, OldBodies, StoredObservation},
     overview::Load,

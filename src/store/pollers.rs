@@ -1,10 +1,12 @@
 //! What each profile's poller last said of itself, for whoever shows it.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::{columns, error::StoreError};
+use super::{columns, error::StoreError, minutes};
 use crate::domain::{need::Need, span, text};
 
 /// The state of a profile's polling, written at most once a second.
@@ -34,6 +36,10 @@ pub struct PollerReport {
     pub requests: u64,
     /// How many of these were answered with 429.
     pub throttled: u64,
+    /// How many of these brought nothing for another reason.
+    pub failed: u64,
+    /// For how long it has been polling, by a clock that doesn't jump.
+    pub running: Duration,
     /// Transactions that are being polled.
     pub unsettled: u64,
     /// In a word: `live`, `paused`, `throttled`, `unreachable`, `unauthorized`, `stopped`, or `waiting` for another
@@ -78,6 +84,7 @@ impl PollerReport {
 }
 
 pub(super) fn write(db: &Connection, profile: &str, report: &PollerReport) -> Result<(), StoreError> {
+    minutes::count(db, profile, (read(db, profile)?.as_ref(), report))?;
     let state = serde_json::to_string(report).map_err(|error| columns::unreadable(0, error))?;
     db.prepare_cached(
         "INSERT INTO pollers (profile, at, state) VALUES (?1, ?2, ?3)

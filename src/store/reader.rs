@@ -16,6 +16,7 @@ use super::{
     forecasts::{self, RouteStats},
     import::Foreseen,
     listing::{self, Listed, Listing},
+    minutes::{self, Minute},
     notes::{self, Note},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
@@ -225,6 +226,11 @@ impl Reader {
     /// What a profile's poller last said of itself.
     pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
         pollers::read(&self.connection, profile)
+    }
+
+    /// What a profile's budget was spent on since a moment, minute by minute, the oldest first.
+    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<Minute>, StoreError> {
+        minutes::since(&self.connection, profile, since)
     }
 
     /// What was learned of how long things take.

@@ -3,6 +3,7 @@ mod backups;
 mod edits;
 mod faults;
 mod mending;
+mod minutes;
 
 use std::time::Duration;
 

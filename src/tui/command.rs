@@ -19,6 +19,10 @@ pub enum Context {
     History,
     /// The detail shows the last body.
     Raw,
+    /// The charts.
+    Stats,
+    /// The log.
+    Log,
 }
 
 impl Context {
@@ -32,6 +36,8 @@ impl Context {
             Self::Steps => "in the detail's steps",
             Self::History => "in the detail's history",
             Self::Raw => "in the raw body",
+            Self::Stats => "among the charts",
+            Self::Log => "in the log",
         }
     }
 }
@@ -113,14 +119,14 @@ macro_rules! commands {
 }
 
 commands! {
-    Help       View [List Detail Alerts] "help"        "help"     ["?"]             "show the keys";
+    Help       View [List Detail Alerts Stats Log] "help"        "help"     ["?"]             "show the keys";
     Open       Move [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
-    Back       Move [Detail Alerts Page] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
+    Back       Move [Detail Alerts Page Stats Log] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
     NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
     PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
     Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
-    CommandLine View [List Detail Alerts] "command_line" "command" [":" "^P"]        "any command by its name";
+    CommandLine View [List Detail Alerts Stats Log] "command_line" "command" [":" "^P"]        "any command by its name";
     Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
     Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
@@ -148,18 +154,18 @@ commands! {
     Delete     Act  [List Detail]      "delete"      ""         []                "remove for good, with all history" <"yes">;
     Undo       Act  [List Detail Alerts] "undo"        ""         ["u"]             "take back what was done last";
     Redo       Act  [List Detail Alerts] "redo"        ""         ["U"]             "do again what was taken back";
-    Down       Move [List Detail Alerts Page] "down"        ""         ["j" "Down"]      "one down";
-    Up         Move [List Detail Alerts Page] "up"          ""         ["k" "Up"]        "one up";
-    HalfDown   Move [List Detail Alerts Page] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
-    HalfUp     Move [List Detail Alerts Page] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
-    Top        Move [List Detail Alerts Page] "top"         ""         ["g" "Home"]      "to the top";
-    Bottom     Move [List Detail Alerts Page] "bottom"      ""         ["G" "End"]       "to the bottom";
+    Down       Move [List Detail Alerts Page Stats Log] "down"        ""         ["j" "Down"]      "one down";
+    Up         Move [List Detail Alerts Page Stats Log] "up"          ""         ["k" "Up"]        "one up";
+    HalfDown   Move [List Detail Alerts Page Stats Log] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
+    HalfUp     Move [List Detail Alerts Page Stats Log] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
+    Top        Move [List Detail Alerts Page Stats Log] "top"         ""         ["g" "Home"]      "to the top";
+    Bottom     Move [List Detail Alerts Page Stats Log] "bottom"      ""         ["G" "End"]       "to the bottom";
     Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
-    Find       View [History Raw]      "find"        "find"     ["/"]             "find a text in the history or in the raw body";
+    Find       View [History Raw Log]  "find"        "find"     ["/"]             "find a text in the history, in the raw body or in the log";
     NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
     PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
     Changes    View [History]          "changes"     "changes only" ["v"]         "history: changes only, or the polls too";
-    Wrap       View [Raw]              "wrap"        "wrap"     ["w"]             "wrap the raw body's long lines, or cut them";
+    Wrap       View [Raw Log]          "wrap"        "wrap"     ["w"]             "wrap long lines of the raw body or of the log, or cut them";
     CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
@@ -171,9 +177,13 @@ commands! {
     Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
     NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
     PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
-    Redraw     View [List Detail Alerts Page] "redraw"      ""         ["^L"]            "draw the screen anew";
-    Suspend    View [List Detail Alerts Page] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
-    Quit       View [List Detail Alerts Page] "quit"        ""         ["^C"]            "quit, from anywhere";
+    Stats      View [List Detail Alerts Log] "stats"   ""         ["%"]             "charts: outcomes, durations, the budget, the oldest answer";
+    Log        View [List Detail Alerts Stats] "log"   ""         ["@"]             "the log: what failed, and when";
+    Level      View [Log]              "level"       "level"    ["l"]             "log: all, warnings and errors, errors alone";
+    Report     Act  [Log]              "report"      "report"   ["y"]             "copy a report on what went wrong: no ID, no bodies";
+    Redraw     View [List Detail Alerts Page Stats Log] "redraw"      ""         ["^L"]            "draw the screen anew";
+    Suspend    View [List Detail Alerts Page Stats Log] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
+    Quit       View [List Detail Alerts Page Stats Log] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
 }
 
@@ -198,8 +208,8 @@ mod tests {
 
     #[test]
     fn no_key_means_two_things_in_one_context() {
-        use Context::{Alerts, Detail, History, List, Page, Raw, Steps};
-        for context in [List, Detail, Alerts, Page, Steps, History, Raw] {
+        use Context::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
+        for context in [List, Detail, Alerts, Page, Steps, History, Raw, Stats, Log] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();
             for key in keys.flat_map(|command| command.keys) {

@@ -157,6 +157,10 @@ pub enum Effect {
     },
     /// Read the alerts' own list.
     LoadAlerts,
+    /// Read what the charts show.
+    LoadStatistics,
+    /// Read the end of the log, unless it is so long still.
+    LoadLog(Option<u64>),
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
     /// Do something about a question for a route.

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     effect::Markable,
@@ -15,6 +15,7 @@ use super::{
         list::{PageRequest, Tab},
         marks::Marks,
         raw::Body,
+        stats::Statistics,
     },
 };
 use crate::{
@@ -94,6 +95,13 @@ pub(super) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPag
     }
     let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
     Ok(AlertPage { rows: rows.collect(), more })
+}
+
+/// What the charts show. Costs n in what is tracked.
+pub(super) fn statistics(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Statistics, StoreError> {
+    /// As much as there is room for.
+    const SHOWN: TimeDelta = TimeDelta::minutes(60);
+    Ok(Statistics::new(reader.routes(profile)?, reader.minutes(profile, now - SHOWN)?))
 }
 
 /// Which of these hashes are tracked, or parts of hashes as people copy them from a table.

@@ -17,6 +17,7 @@ pub mod model;
 pub mod outside;
 mod remember;
 pub mod run;
+mod tail;
 pub mod terminal;
 pub mod theme;
 pub mod update;

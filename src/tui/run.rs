@@ -4,6 +4,7 @@
 //! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
+mod aside;
 mod outward;
 mod quote;
 
@@ -34,6 +35,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
+    domain::ids::RowId,
     store::{Edit, Follower, Reader, SharedReader, Store, StoreError},
 };
 
@@ -69,6 +71,8 @@ pub struct Parts {
     pub outside: Outside,
     /// Where it is kept from one start to the next how the person left it.
     pub memory: Option<PathBuf>,
+    /// Where the log is, if there is one.
+    pub log: Option<PathBuf>,
     /// Writes transactions to a new file.
     pub export: Export,
 }
@@ -141,7 +145,7 @@ impl Drop for Dashboard {
         self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read and written; nobody else does any more.
         self.leaving.leave();
-        [&self.pages, &self.numbers, &self.details].into_iter().for_each(SharedReader::call_off);
+        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::call_off);
     }
 }
 
@@ -163,6 +167,9 @@ struct Dashboard {
     pages: SharedReader,
     numbers: SharedReader,
     details: SharedReader,
+    /// For the charts: it reads all that is tracked.
+    charts: SharedReader,
+    log: Option<PathBuf>,
     commits: watch::Receiver<u64>,
     /// Blocking work, each ending in a message. One that panics ends the loop.
     tasks: JoinSet<Msg>,
@@ -197,7 +204,7 @@ struct Counting {
 
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, outside, export, memory } = parts;
+        let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
@@ -210,6 +217,8 @@ impl Dashboard {
             pages: store.shared_reader()?,
             numbers: store.shared_reader()?,
             details: store.shared_reader()?,
+            charts: store.shared_reader()?,
+            log,
             commits: store.subscribe()?,
             store,
             tasks: JoinSet::new(),
@@ -381,6 +390,8 @@ impl Dashboard {
                     Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
                 });
             }
+            Effect::LoadStatistics => self.read_statistics(profile),
+            Effect::LoadLog(known) => self.read_log(known),
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {
@@ -391,12 +402,15 @@ impl Dashboard {
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
             }
             Effect::Quote(work) => self.quote(work, at),
-            Effect::LookAt(open) => {
-                let until = at + self.clock.on_the_wall(ATTENTION);
-                let viewer = self.model.setting.process;
-                store.look_at(viewer, open.map(|row| (row, until)), at).detach();
-            }
+            Effect::LookAt(open) => self.look_at(open, at),
         }
+    }
+
+    /// Tells whoever polls what this person has open.
+    fn look_at(&self, open: Option<RowId>, at: DateTime<Utc>) {
+        let until = at + self.clock.on_the_wall(ATTENTION);
+        let viewer = self.model.setting.process;
+        self.store.look_at(viewer, open.map(|row| (row, until)), at).detach();
     }
 
     /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.

@@ -4,7 +4,7 @@
 
 use ratatui::{
     style::{Color, Modifier, Style},
-    symbols::border,
+    symbols::{bar, border},
 };
 
 use crate::domain::{alert::Severity, status::RouterStatus};
@@ -19,6 +19,19 @@ const ASCII_BORDER: border::Set<'static> = border::Set {
     vertical_right: "|",
     horizontal_top: "-",
     horizontal_bottom: "-",
+};
+
+/// Bars of `#`, with `.` and `:` for less than a whole cell.
+const ASCII_BARS: bar::Set<'static> = bar::Set {
+    full: "#",
+    seven_eighths: "#",
+    three_quarters: "#",
+    five_eighths: "#",
+    half: ":",
+    three_eighths: ":",
+    one_quarter: ".",
+    one_eighth: ".",
+    empty: " ",
 };
 
 /// How things look.
@@ -36,6 +49,12 @@ impl Theme {
     pub fn new(color: bool, ascii: bool) -> Self {
         let (ellipsis, border) = if ascii { ("..", ASCII_BORDER) } else { ("…", border::PLAIN) };
         Self { color, ellipsis, border }
+    }
+
+    /// What bars are made of, from an eighth of a cell to a whole one.
+    pub fn bars(&self) -> bar::Set<'static> {
+        // Without anything but ASCII, text is left out by ASCII too.
+        if self.ellipsis.is_ascii() { ASCII_BARS } else { bar::NINE_LEVELS }
     }
 
     fn paint(&self, color: Color) -> Style {

@@ -11,6 +11,7 @@ pub mod detail;
 pub mod found;
 pub mod history;
 pub mod list;
+pub mod log;
 pub mod marks;
 pub mod memory;
 pub mod menu;
@@ -19,6 +20,7 @@ pub mod palette;
 pub mod prompt;
 pub mod quote;
 pub mod raw;
+pub mod stats;
 
 use std::{collections::HashMap, time::Duration};
 
@@ -31,6 +33,7 @@ use self::{
     detail::Detail,
     history::History,
     list::{List, PageRequest, Part, Tab},
+    log::LogPane,
     marks::Marks,
     memory::Memory,
     menu::Menu,
@@ -38,6 +41,7 @@ use self::{
     palette::Palette,
     prompt::Prompt,
     quote::QuoteForm,
+    stats::Charts,
 };
 use crate::{
     clock::Mono,
@@ -60,6 +64,10 @@ pub enum Screen {
     Detail,
     /// The alerts' own list.
     Alerts,
+    /// The charts.
+    Stats,
+    /// The log.
+    Log,
 }
 
 /// What lies over the screen and takes the keys.
@@ -204,6 +212,12 @@ pub struct Model {
     pub alert_list: AlertList,
     /// What fills the screen.
     pub screen: Screen,
+    /// What filled it before the charts or the log: Esc leads back there.
+    pub behind: Screen,
+    /// The charts.
+    pub charts: Charts,
+    /// The log.
+    pub log: LogPane,
     /// What lies over it.
     pub overlay: Overlay,
     /// How the person looks at what is open.
@@ -248,6 +262,9 @@ impl Model {
             marks: Marks::default(),
             alert_list: AlertList::default(),
             screen: Screen::List,
+            behind: Screen::List,
+            charts: Charts::default(),
+            log: LogPane::default(),
             overlay: Overlay::None,
             detail: Detail::default(),
             history: None,
@@ -298,7 +315,7 @@ impl Model {
         if request.view != self.list.view() {
             return;
         }
-        self.list.held = self.screen == Screen::Detail;
+        self.list.held = self.is_open();
         let open = self.list.selected.filter(|_| self.list.held);
         self.transactions.retain(|row, _| Some(*row) == open);
         self.alerts.retain(|row, _| Some(*row) == open);
@@ -348,6 +365,8 @@ impl Model {
             (_, Screen::List) => &[Context::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
             (_, Screen::Alerts) => &[Context::Alerts],
+            (_, Screen::Stats) => &[Context::Stats],
+            (_, Screen::Log) => &[Context::Log],
         }
     }
 
@@ -367,7 +386,19 @@ impl Model {
         match self.screen {
             Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
             Screen::List | Screen::Detail => self.selected(),
+            Screen::Stats | Screen::Log => None,
         }
+    }
+
+    /// Whether the charts or the log fill the screen.
+    pub fn is_aside(&self) -> bool {
+        matches!(self.screen, Screen::Stats | Screen::Log)
+    }
+
+    /// Whether a transaction is open, on the screen or behind the charts or the log.
+    pub fn is_open(&self) -> bool {
+        let screen = if self.is_aside() { self.behind } else { self.screen };
+        screen == Screen::Detail
     }
 
     /// What stands for a transaction.

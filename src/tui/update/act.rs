@@ -82,7 +82,7 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
 /// Offers how long what stands is snoozed.
 pub(super) fn snooze(model: &mut Model, now: Mono) {
     let rows = match model.screen {
-        Screen::Alerts => Vec::new(),
+        Screen::Alerts | Screen::Stats | Screen::Log => Vec::new(),
         Screen::List | Screen::Detail => targets(model, now),
     };
     let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| row.alert.id);

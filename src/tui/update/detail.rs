@@ -35,8 +35,19 @@ pub(super) fn turn_changes(model: &mut Model) {
 }
 
 pub(super) fn open_find(model: &mut Model) {
-    let before = model.detail.wanted().to_owned();
+    let before = match model.screen {
+        Screen::Log => model.log.wanted.clone(),
+        _ => model.detail.wanted().to_owned(),
+    };
     model.overlay = Overlay::Find { input: Input::new(before.clone()), before };
+}
+
+/// Looks for a text in what is open.
+fn want(model: &mut Model, text: &str) {
+    match model.screen {
+        Screen::Log => model.log.want(text),
+        _ => model.detail.want(text),
+    }
 }
 
 /// What is typed is looked for at once; Enter keeps it, Esc brings back what held before.
@@ -45,13 +56,14 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
     match key.code {
         KeyCode::Esc => {
             let before = std::mem::take(before);
-            model.detail.want(&before);
+            want(model, &before);
             model.overlay = Overlay::None;
         }
         KeyCode::Enter => model.overlay = Overlay::None,
         _ => {
             if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                model.detail.want(input.value());
+                let typed = input.value().to_owned();
+                want(model, &typed);
             }
         }
     }
@@ -61,7 +73,8 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
     let Overlay::Find { input, .. } = &mut model.overlay else { return Vec::new() };
     *input = Input::new(format!("{}{}", input.value(), text::clean(pasted)));
-    model.detail.want(input.value());
+    let typed = input.value().to_owned();
+    want(model, &typed);
     Vec::new()
 }
 

@@ -5,6 +5,7 @@
 mod act;
 mod add;
 mod alerts;
+mod aside;
 mod columns;
 mod detail;
 mod filter;
@@ -32,8 +33,10 @@ use super::{
         alerts::AlertPage,
         history::History,
         list::{PageRequest, Tab},
+        log::LogTail,
         prompt::Purpose,
         raw::Body,
+        stats::Statistics,
     },
     view,
 };
@@ -78,6 +81,10 @@ pub enum Msg {
     FoundAlert(Option<RowId>),
     /// The alerts' own list was read, or why it wasn't.
     Alerts(Result<AlertPage, String>),
+    /// The charts were read, or why they weren't, and how long that took.
+    Statistics(Box<(Result<Statistics, String>, Duration)>),
+    /// The end of the log was read, or why it wasn't; nothing if nothing new stands in it.
+    Log(Result<Option<LogTail>, String>),
     /// What is to be marked; nothing if that was more than can be.
     FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
@@ -125,6 +132,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
+    model.charts.height = view::routes_height(model);
     let mut effects = take(model, message, now);
     model.end_snoozes(now.wall);
     if model.list.selected != before {
@@ -170,6 +178,8 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             alerts::on_read(model, read, now.mono);
             Vec::new()
         }
+        Msg::Statistics(read) => aside::on_statistics(model, *read, now.mono),
+        Msg::Log(read) => aside::on_log(model, read),
         Msg::FoundMarks(found) => {
             marks::on_found(model, found, now.mono);
             Vec::new()
@@ -207,7 +217,7 @@ fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
     let open = match model.screen {
         Screen::Detail => model.list.selected.filter(polled),
-        Screen::List | Screen::Alerts => None,
+        Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => None,
     };
     let said = model.looked_at.filter(|(_, at)| now.mono.since(*at) < AGAIN).map(|(row, _)| row);
     if open == said && (open.is_some() || model.looked_at.is_none()) {
@@ -225,7 +235,8 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
         model.look_again();
     }
     let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
-    alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(quote::on_tick(model, now)).collect()
+    let aside = aside::read_if_due(model, now.mono).into_iter().chain(quote::on_tick(model, now));
+    alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(aside).collect()
 }
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
@@ -234,6 +245,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
+    model.charts.stale = true;
     // Most polls bring no news, and most of these are about what isn't shown.
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
@@ -256,8 +268,12 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
 fn leave_deleted(model: &mut Model, news: &News, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
-    if removed && model.screen == Screen::Detail {
-        model.screen = Screen::List;
+    if removed && model.is_open() {
+        if model.is_aside() {
+            model.behind = Screen::List;
+        } else {
+            model.screen = Screen::List;
+        }
         if let Overlay::Find { .. } = model.overlay {
             model.overlay = Overlay::None;
         }
@@ -376,6 +392,12 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Undo => vec![Effect::TakeBack],
         Id::Redo => vec![Effect::DoAgain],
         Id::Alerts => alerts::open(model, now.mono),
+        Id::Stats => aside::open(model, Screen::Stats, now.mono),
+        Id::Log => aside::open(model, Screen::Log, now.mono),
+        Id::Report => aside::report(model, now),
+        Id::Back if model.is_aside() && matches!(model.overlay, Overlay::None | Overlay::Palette(_)) => {
+            aside::back(model, now.mono)
+        }
         Id::Back if !matches!(model.overlay, Overlay::Help { .. } | Overlay::Answer { .. }) => {
             alerts::back(model, now.mono)
         }
@@ -438,6 +460,8 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
         Id::Fold => model.detail.raw.turn(),
         Id::Find => detail::open_find(model),
+        Id::Level => model.log.narrow(),
+        Id::Wrap if model.screen == Screen::Log => model.log.wrap = !model.log.wrap,
         Id::NextMatch => model.detail.raw.to_match(true),
         Id::PrevMatch => model.detail.raw.to_match(false),
         Id::Changes => detail::turn_changes(model),
@@ -471,6 +495,8 @@ fn scroll(model: &mut Model, lines: isize, now: Now) {
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),
         (_, Screen::Detail) => model.detail.move_by(lines, end),
+        (_, Screen::Stats) => model.charts.move_by(lines),
+        (_, Screen::Log) => model.log.move_by(lines, end),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }

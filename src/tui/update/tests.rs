@@ -106,6 +106,17 @@ fn placed(context: Context, tab: &str) -> Desk {
             press(&mut model, &["?"], now());
             press(&mut model, &["j"; 12], now());
         }
+        Context::Stats => {
+            press(&mut model, &["%"], now());
+            let read = Ok(aside::statistics(40));
+            model.take(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
+            press(&mut model, &["j"; 12], now());
+        }
+        Context::Log => {
+            press(&mut model, &["@"], now());
+            model.take(Msg::Log(Ok(Some(aside::tail(60)))), now());
+            press(&mut model, &["j"; 12], now());
+        }
     }
     model
 }
@@ -123,6 +134,8 @@ fn place(model: &Model) -> usize {
         (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap(),
+        (_, Screen::Stats) => model.charts.place(),
+        (_, Screen::Log) => model.log.top,
     }
 }
 
@@ -136,6 +149,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.overlay, model.screen) {
         (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
         (Overlay::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
+        (Overlay::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
         _ => view::scroll_end(model, now()),
     };
     let after = place(model);
@@ -203,7 +217,12 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::NextMatch => after > before && model.detail.raw.standing() == (Some(2), 4),
         Id::PrevMatch => model.detail.raw.standing() == (Some(4), 4),
         Id::Changes => model.detail.changes_only && after == 0,
+        Id::Wrap if model.screen == Screen::Log => model.log.wrap,
         Id::Wrap => model.detail.raw.wrap,
+        Id::Stats => model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics),
+        Id::Log => model.screen == Screen::Log && effects.first() == Some(&Effect::LoadLog(None)),
+        Id::Level => model.log.lines().count() == 30 && after == 0,
+        Id::Report => matches!(effects, [Effect::Copy(text)] if text.starts_with("hoptop ")),
         Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
         Id::NextAlert => model.list.selected == Some(RowId(30)),
         Id::PrevAlert => model.list.selected == Some(RowId(15)),
@@ -419,6 +438,7 @@ fn row(number: i64) -> String {
 mod act;
 mod add;
 mod alerts;
+mod aside;
 mod columns;
 mod marks;
 mod quote;
@@ -601,7 +621,12 @@ fn with_nothing_tracked_no_command_does_harm() {
         let mut model = blank((80, 24));
         hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
         press(&mut model, &[key], now());
-        let there = if *key == "A" { Screen::Alerts } else { Screen::List };
+        let there = match *key {
+            "A" => Screen::Alerts,
+            "%" => Screen::Stats,
+            "@" => Screen::Log,
+            _ => Screen::List,
+        };
         assert_eq!((model.screen, model.list.selected), (there, None), "{key}");
     }
 }

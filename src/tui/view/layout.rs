@@ -62,7 +62,7 @@ pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let high = area.height >= BELOW_HEIGHT;
     let (list, detail, preview) = match (screen, model.memory.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
-        (Screen::Alerts, _) => (None, None, None),
+        (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {
             let [list, detail] =
                 Layout::horizontal([Constraint::Percentage(54), Constraint::Percentage(46)]).areas(body);

@@ -22,6 +22,7 @@ mod header;
 mod help;
 mod layout;
 mod list;
+mod log;
 mod marks;
 mod menu;
 mod offer;
@@ -29,6 +30,7 @@ mod palette;
 mod pointer;
 mod prompt;
 mod quote;
+mod stats;
 mod status;
 
 pub use self::pointer::{Target, target};
@@ -54,12 +56,13 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     if let Some(banner) = panes.banner {
         frame.render_widget(header::banner(&look, banner.width), banner);
     }
-    let below_header = match model.screen {
-        Screen::List => header::filter(&look, panes.filter.width),
-        Screen::Detail => detail::position(&look, panes.filter.width),
-        Screen::Alerts => alerts::tabs(&look, panes.filter.width),
-    };
-    frame.render_widget(below_header, panes.filter);
+    match model.screen {
+        Screen::List => frame.render_widget(header::filter(&look, panes.filter.width), panes.filter),
+        Screen::Detail => frame.render_widget(detail::position(&look, panes.filter.width), panes.filter),
+        Screen::Alerts => frame.render_widget(alerts::tabs(&look, panes.filter.width), panes.filter),
+        Screen::Stats => frame.render_widget(stats::headline(&look, panes.filter.width), panes.filter),
+        Screen::Log => log::headline(&look, panes.filter, frame),
+    }
     if let Some(pane) = panes.list {
         list::draw(&look, &panes, pane, frame);
     }
@@ -70,8 +73,11 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     if let Some(pane) = panes.detail {
         detail::draw(&look, &panes, pane, frame);
     }
-    if model.screen == Screen::Alerts {
-        alerts::draw(&look, panes.body, frame);
+    match model.screen {
+        Screen::Alerts => alerts::draw(&look, panes.body, frame),
+        Screen::Stats => stats::draw(&look, panes.body, frame),
+        Screen::Log => log::draw(&look, panes.body, frame),
+        Screen::List | Screen::Detail => {}
     }
     frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
     overlay(&look, frame, &panes);
@@ -128,6 +134,11 @@ pub fn alerts_height(model: &Model) -> usize {
     alerts::rows_in(layout::panes_of(Screen::Alerts, model, area(model)).body)
 }
 
+/// Rows that the charts' routes have room for.
+pub fn routes_height(model: &Model) -> usize {
+    stats::rows_in(model, layout::panes_of(Screen::Stats, model, area(model)).body)
+}
+
 /// Rows of whatever scrolls now: the help, the detail, or the list.
 pub fn page(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
@@ -138,6 +149,8 @@ pub fn page(model: &Model, now: Now) -> usize {
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&look, &panes, pane)),
         (_, Screen::List) => list::rows_in(&panes),
         (_, Screen::Alerts) => alerts::rows_in(panes.body),
+        (_, Screen::Stats) => stats::rows_in(model, panes.body),
+        (_, Screen::Log) => log::rows_in(panes.body),
     }
 }
 
@@ -150,7 +163,8 @@ pub fn scroll_end(model: &Model, now: Now) -> usize {
         (Overlay::Help { .. }, _) => help::scroll_end(&look, panes.body),
         (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
-        (_, Screen::List | Screen::Alerts) => 0,
+        (_, Screen::Log) => log::scroll_end(&look, panes.body),
+        (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
     }
 }
 

@@ -375,6 +375,7 @@ fn filter_that_hides_all() {
 
 mod add;
 mod arrangement;
+mod log;
 mod queue;
 mod quote;
 

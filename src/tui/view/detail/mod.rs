@@ -88,7 +88,7 @@ fn inside(panes: &Panes, pane: Rect) -> Rect {
 fn tab(look: &Look<'_>) -> DetailTab {
     match look.model.screen {
         Screen::Detail => look.model.detail.tab,
-        Screen::List | Screen::Alerts => DetailTab::Summary,
+        _ => DetailTab::Summary,
     }
 }
 
@@ -123,14 +123,14 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
             let (rows, count) = (size.1, lines.len());
             let first = match look.model.screen {
                 Screen::Detail => look.model.detail.place().min(count.saturating_sub(rows)),
-                Screen::List | Screen::Alerts => 0,
+                _ => 0,
             };
             let place = match (look.model.screen, count > rows) {
                 (_, false) => remark,
                 (Screen::Detail, true) => {
                     format!("{remark}  lines {} to {} of {count}: j k", first + 1, (first + rows).min(count))
                 }
-                (Screen::List | Screen::Alerts, true) => "more: Enter".to_owned(),
+                (_, true) => "more: Enter".to_owned(),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }

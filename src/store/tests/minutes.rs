@@ -1,0 +1,86 @@
+//! The minutes of the budget, counted from reports.
+
+use super::*;
+
+fn report(second: i64, requests: u64) -> PollerReport {
+    PollerReport {
+        at: at(second),
+        process: 7,
+        requests,
+        running: Duration::from_secs(u64::try_from(second).unwrap()),
+        rps: 10.0,
+        health: "live".into(),
+        ..PollerReport::default()
+    }
+}
+
+fn told(reports: impl IntoIterator<Item = PollerReport>) -> (TempDir, Store) {
+    let (folder, store) = open();
+    for report in reports {
+        store.report("default", report).wait().unwrap();
+    }
+    (folder, store)
+}
+
+fn minutes(store: &Store) -> Vec<Minute> {
+    store.reader().unwrap().minutes("default", at(0)).unwrap()
+}
+
+/// Requests, seconds in which somebody polled.
+fn counted(store: &Store) -> Vec<(u64, u64)> {
+    minutes(store).iter().map(|minute| (minute.requests, minute.polled_for.as_secs())).collect()
+}
+
+#[test]
+fn what_happened_between_two_reports_belongs_to_the_minute_of_the_later_one() {
+    let trouble = PollerReport { throttled: 2, failed: 3, ..report(65, 560) };
+    let (_folder, store) = told([report(1, 10), report(6, 60), report(56, 500), trouble]);
+    assert_eq!(counted(&store), [(500, 21), (60, 9)]);
+    let second = &minutes(&store)[1];
+    assert_eq!((second.at, second.throttled, second.failed), (at(60), 2, 3));
+    assert!((second.rate() - 60.0 / 9.0).abs() < 1e-9 && second.limit == 10.0);
+}
+
+#[test]
+fn another_poller_begins_anew_and_what_cannot_be_told_apart_is_not_counted() {
+    let started = PollerReport { process: 8, running: Duration::from_secs(2), ..report(70, 5) };
+    let back = report(80, 900);
+    let (_folder, store) = told([report(1, 10), started, back, report(85, 910)]);
+    assert_eq!(counted(&store), [(10, 1), (15, 7)]);
+    let waiting = PollerReport { process: 9, health: "waiting".into(), ..report(4, 0) };
+    let (_folder, store) = told([report(1, 10), waiting, report(5, 30), report(6, 40)]);
+    assert_eq!(counted(&store), [(50, 7)], "one that just started is known whole");
+}
+
+#[test]
+fn the_oldest_answer_is_that_of_the_worst_moment() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    store.report("default", report(5, 1)).wait().unwrap();
+    store.report("default", report(50, 9)).wait().unwrap();
+    observe(&store, row, fixtures::says(RouterStatus::Ongoing), 51);
+    store.report("default", report(55, 10)).wait().unwrap();
+    observe(&store, row, fixtures::says(RouterStatus::Success), 61);
+    store.report("default", report(62, 11)).wait().unwrap();
+    let oldest: Vec<_> = minutes(&store).iter().map(|minute| minute.oldest.map(|age| age.as_secs())).collect();
+    assert_eq!(oldest, [Some(50), None]);
+}
+
+#[test]
+fn a_day_is_kept() {
+    let day = 24 * 60 * 60;
+    let (_folder, store) = told([report(5, 1), report(65, 2), report(day + 60, 3)]);
+    let began: Vec<_> = minutes(&store).iter().map(|minute| minute.at).collect();
+    assert_eq!(began, [at(60), at(day + 60)]);
+    assert_eq!(store.reader().unwrap().minutes("other", at(0)).unwrap(), []);
+}
+
+#[test]
+fn each_route_says_how_many_are_settled() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let settled = || store.reader().unwrap().routes("default").unwrap()[0].settled;
+    assert_eq!(settled(), 0);
+    observe(&store, row, fixtures::says(RouterStatus::Success), 5);
+    assert_eq!(settled(), 1);
+}

@@ -1,0 +1,151 @@
+//! The log: what failed and when, the newest first, and what may be shown of the ID.
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use super::Look;
+use crate::{
+    domain::{ids::TxHash, width},
+    tui::model::{
+        Overlay,
+        log::{Level, LogLine},
+    },
+};
+
+/// What stands before what is looked for.
+const PROMPT: &str = "/ ";
+/// Columns of a level.
+const LEVEL: usize = 5;
+
+fn areas(body: Rect) -> [Rect; 2] {
+    let below = if body.height >= 6 { 2 } else { 0 };
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]).areas(body)
+}
+
+/// Rows of the log that there is room for.
+pub(super) fn rows_in(body: Rect) -> usize {
+    let [lines, _] = areas(body);
+    usize::from(lines.height)
+}
+
+/// How far it can be scrolled: until the last line stands at the end, or alone where lines are wrapped.
+pub(super) fn scroll_end(look: &Look<'_>, body: Rect) -> usize {
+    let log = &look.model.log;
+    let kept = if log.wrap { 1 } else { rows_in(body) };
+    log.lines().count().saturating_sub(kept)
+}
+
+/// What is shown of it, in the filter's place; what is looked for is typed there.
+pub(super) fn headline(look: &Look<'_>, row: Rect, frame: &mut Frame<'_>) {
+    let log = &look.model.log;
+    let level = match log.least {
+        Level::Info => "all levels",
+        Level::Warn => "WARN and ERROR",
+        Level::Error => "ERROR alone",
+    };
+    let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
+    let mut line = Line::from(vec![
+        Span::styled(" Log  ", look.theme.label()),
+        Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
+    ]);
+    if let Overlay::Find { input, .. } = &look.model.overlay {
+        let column = line.width() + width::of(PROMPT) + input.visual_cursor();
+        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), look.theme.key()));
+        let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
+        if row.area() > 0 {
+            frame.set_cursor_position((row.x + column, row.y));
+        }
+    } else if !log.wanted.is_empty() {
+        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), look.theme.info()));
+    }
+    frame.render_widget(line, row);
+}
+
+pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let [pane, below] = areas(body);
+    let log = &look.model.log;
+    let rows = usize::from(pane.height);
+    let columns = usize::from(pane.width);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for entry in log.lines().skip(log.top) {
+        if lines.len() >= rows {
+            break;
+        }
+        lines.extend(of_entry(look, entry, columns));
+    }
+    if lines.is_empty() {
+        let text = width::wrap(&empty(look), columns.saturating_sub(2)).into_iter();
+        lines.extend(text.map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
+    }
+    frame.render_widget(Paragraph::new(lines), pane);
+    if below.height > 0 {
+        let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
+        let promise = Line::styled(width::cut(&promise(look), columns, look.theme.ellipsis), look.theme.dim());
+        frame.render_widget(Paragraph::new(vec![rule, promise]), below);
+    }
+}
+
+/// A line of the log, on as many rows as it needs if they are wrapped.
+fn of_entry(look: &Look<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
+    let time = format!(" {} ", time(look, entry.at));
+    let style = match entry.level {
+        Level::Error => look.theme.critical(),
+        Level::Warn => look.theme.warning(),
+        Level::Info => look.theme.dim(),
+    };
+    let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
+    let about = match entry.about.as_str() {
+        "" => String::new(),
+        about => format!(" | {}", TxHash::new(about).short(look.theme.ellipsis)),
+    };
+    let indent = width::of(&time) + LEVEL + 1;
+    let room = columns.saturating_sub(indent).max(1);
+    let words = format!("{}{about}{body}", entry.text);
+    let texts = match look.model.log.wrap {
+        true => width::wrap(&words, room),
+        false => vec![width::cut(&words, room, look.theme.ellipsis)],
+    };
+    let row = |(place, text): (usize, String)| match place {
+        0 => Line::from(vec![
+            Span::styled(time.clone(), look.theme.dim()),
+            Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
+            Span::styled(text, if entry.level == Level::Error { style } else { Style::new() }),
+        ]),
+        _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
+    };
+    texts.into_iter().enumerate().map(row).collect()
+}
+
+/// The time, with the date of another day.
+fn time(look: &Look<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, look.now.wall].map(|moment| moment.with_timezone(&look.model.setting.zone));
+    let is_today = there.date_naive() == today.date_naive();
+    there.format(if is_today { "%H:%M:%S" } else { "%m-%d %H:%M:%S" }).to_string()
+}
+
+fn empty(look: &Look<'_>) -> String {
+    match &look.model.log.read {
+        None => "Reading the log ...".to_owned(),
+        Some(Err(reason)) => reason.clone(),
+        Some(Ok(tail)) if tail.lines.is_empty() => {
+            "Nothing was logged yet. Here will be what failed: requests that were throttled, refused or timed out, statuses that \
+             nobody documents, trouble with the store."
+                .to_owned()
+        }
+        Some(Ok(_)) => "Nothing here: l shows other levels, / looks for another text.".to_owned(),
+    }
+}
+
+fn promise(look: &Look<'_>) -> String {
+    let shown = match &look.model.setting.shown_id {
+        Some(id) => format!("as {}", id.replace('…', look.theme.ellipsis)),
+        None => "by its end alone".to_owned(),
+    };
+    format!(" x-integrator-id is shown {shown} everywhere, including copies and exports")
+}

@@ -1,0 +1,61 @@
+//! Columns of a chart: each value as many cells wide as is asked for, to one scale.
+//!
+//! What is more than nothing is seen: however small, it fills an eighth of a cell.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    widgets::{Sparkline, SparklineBar},
+};
+
+use super::Look;
+
+/// A value, and how it looks; no value leaves a gap.
+pub(super) type Value = (Option<f64>, Style);
+
+/// Draws values from left to right, the greatest of the scale filling the whole height.
+pub(super) fn draw(
+    look: &Look<'_>,
+    (values, greatest): (&[Value], f64),
+    (pane, cells): (Rect, usize),
+    frame: &mut Frame<'_>,
+) {
+    /// Values are whole numbers for the widget: so many to the greatest.
+    const SCALE: f64 = 1e6;
+    let least = SCALE / (8.0 * f64::from(pane.height.max(1)));
+    let scaled = |value: f64| match value {
+        value if value > 0.0 && greatest > 0.0 => (value / greatest * SCALE).clamp(least, SCALE).ceil() as u64,
+        _ => 0,
+    };
+    let bar = |(value, style): &Value| SparklineBar::from(value.map(scaled)).style(Some(*style));
+    // Where there is room for two cells or more, one of them is a gap.
+    let gap = if cells > 2 { 1 } else { 0 };
+    let data = values.iter().flat_map(|value| {
+        let full = std::iter::repeat_n(bar(value), cells - gap);
+        full.chain(std::iter::repeat_n(SparklineBar::from(None), gap))
+    });
+    let chart = Sparkline::default().data(data.collect::<Vec<_>>()).max(SCALE as u64).bar_set(look.theme.bars());
+    frame.render_widget(chart.absent_value_symbol(" "), pane);
+}
+
+/// The same in one row, as text.
+pub(super) fn row(look: &Look<'_>, counts: impl Iterator<Item = u64>, greatest: u64) -> String {
+    let set = look.theme.bars();
+    let levels = [
+        set.one_eighth,
+        set.one_quarter,
+        set.three_eighths,
+        set.half,
+        set.five_eighths,
+        set.three_quarters,
+        set.seven_eighths,
+        set.full,
+    ];
+    let level = |count: u64| {
+        let eighths = (count.saturating_mul(8)).div_ceil(greatest.max(1));
+        let place = usize::try_from(eighths).ok().and_then(|eighths| eighths.checked_sub(1));
+        place.map_or(" ", |place| levels.get(place).copied().unwrap_or(set.full))
+    };
+    counts.map(level).collect()
+}

@@ -1,0 +1,173 @@
+//! What the budget is spent on, minute by minute: requests a second under the limit of the ID, what was throttled and what
+//! failed, and how old the oldest answer got.
+//!
+//! A minute in which nobody polled is a gap, never a zero.
+
+use std::collections::HashMap;
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use super::{Look, bars};
+use crate::{
+    domain::{need, span, width},
+    tui::model::stats::Minute,
+};
+
+/// Columns before the chart, with the scale.
+const SCALE: u16 = 7;
+/// Minutes that are shown where there is room for them.
+const MINUTES: usize = 60;
+/// Seconds of one.
+const MINUTE: i64 = 60;
+
+/// How many minutes there is room for, and columns for each.
+fn fits(columns: usize) -> (usize, usize) {
+    let cells = (columns / MINUTES).max(1);
+    ((columns / cells).min(MINUTES), cells)
+}
+
+/// What the heading says besides.
+pub(super) fn remark(look: &Look<'_>, area: Rect) -> String {
+    let framed = if area.width >= 60 { 2 } else { 0 };
+    let (minutes, _) = fits(usize::from(area.width.saturating_sub(SCALE + framed)));
+    let marks = if look.model.charts.read.as_ref().is_some_and(|read| read.minutes.is_empty()) {
+        ""
+    } else {
+        "  ! 429  x failed"
+    };
+    format!("rps, last {minutes} min{marks}")
+}
+
+pub(super) fn draw(look: &Look<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
+    let [need, charts] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(pane);
+    frame.render_widget(need_line(look), need);
+    if minutes.is_empty() {
+        let text = "Here will be what the budget is spent on. It begins with the first minute of polling.";
+        let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
+        let lines = lines.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+        return frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), charts);
+    }
+    let (count, cells) = fits(usize::from(pane.width.saturating_sub(SCALE)));
+    let last = look.now.wall.timestamp().div_euclid(MINUTE);
+    let by_number: HashMap<i64, &Minute> =
+        minutes.iter().map(|minute| (minute.at.timestamp().div_euclid(MINUTE), minute)).collect();
+    let first = last + 1 - i64::try_from(count).unwrap_or(0);
+    let shown: Vec<_> = (first..=last).map(|number| by_number.get(&number).copied()).collect();
+    let rows = charts.height.saturating_sub(3);
+    let [rate, marks, words, age, axis] = Layout::vertical([
+        Constraint::Length(rows - rows * 2 / 5),
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Length(rows * 2 / 5),
+        Constraint::Length(1),
+    ])
+    .areas(charts);
+    draw_rate(look, &shown, (rate, cells), frame);
+    frame.render_widget(marks_line(look, &shown, cells), marks);
+    draw_age(look, &shown, ([words, age], cells), frame);
+    frame.render_widget(axis_line(look, count * cells, count), axis);
+}
+
+/// What is needed, against what there is.
+fn need_line(look: &Look<'_>) -> Line<'static> {
+    let Some(report) = look.model.live_poller(look.now.wall) else {
+        return Line::styled(" nobody polls now", look.theme.warning());
+    };
+    let Some(need) = &report.need else {
+        return Line::raw(format!(" used {:.2} rps; it polls only what people ask for", report.used));
+    };
+    let style = if need.is_lasting() { look.theme.warning() } else { look.theme.good() };
+    Line::from(vec![
+        Span::raw(format!(" need {:.2} of {:.2} rps: ", need.polls, need.allowed)),
+        Span::styled(need.word(), style),
+        Span::raw(format!(", used {:.2}", report.used)),
+    ])
+}
+
+fn draw_rate(look: &Look<'_>, shown: &[Option<&Minute>], (pane, cells): (Rect, usize), frame: &mut Frame<'_>) {
+    let limits = shown.iter().flatten().map(|minute| minute.limit.max(minute.rate()));
+    let greatest = limits.fold(0.0, f64::max);
+    let style = |minute: &&Minute| match (minute.throttled, minute.failed) {
+        (0, 0) => look.theme.info(),
+        (0, _) => look.theme.critical(),
+        _ => look.theme.warning(),
+    };
+    let value = |minute: &Option<&Minute>| match minute {
+        Some(minute) => (Some(minute.rate()), style(minute)),
+        None => (None, look.theme.dim()),
+    };
+    let values: Vec<_> = shown.iter().map(value).collect();
+    let chart = scale(look, (format!("{} max", number(greatest)), "0"), pane, frame);
+    bars::draw(look, (&values, greatest), (chart, cells), frame);
+}
+
+/// What was throttled, and what failed.
+fn marks_line(look: &Look<'_>, shown: &[Option<&Minute>], cells: usize) -> Line<'static> {
+    let mark = |minute: &Option<&Minute>| {
+        let (mark, style) = match minute {
+            Some(minute) if minute.throttled > 0 => ("!", look.theme.warning()),
+            Some(minute) if minute.failed > 0 => ("x", look.theme.critical()),
+            _ => (" ", look.theme.dim()),
+        };
+        Span::styled(width::fit(mark, cells, ""), style)
+    };
+    let before = Span::raw(" ".repeat(usize::from(SCALE)));
+    Line::from_iter([before].into_iter().chain(shown.iter().map(mark)))
+}
+
+fn draw_age(
+    look: &Look<'_>,
+    shown: &[Option<&Minute>],
+    ([words, pane], cells): ([Rect; 2], usize),
+    frame: &mut Frame<'_>,
+) {
+    let ages = || shown.iter().flatten().filter_map(|minute| minute.oldest);
+    let worst = ages().max();
+    let now = look.model.oldest_age(look.now.wall);
+    let said = |age: Option<std::time::Duration>| age.map_or_else(|| "-".to_owned(), span::long);
+    let what = if words.width >= 60 { "oldest answer" } else { "oldest" };
+    let target = need::TARGET.as_secs();
+    let text = format!(" {what} {}, at worst {} (target {target}s)", said(now), said(worst));
+    frame.render_widget(Line::raw(width::cut(&text, usize::from(words.width), look.theme.ellipsis)), words);
+    let greatest = worst.unwrap_or_default().max(need::TARGET);
+    let value = |minute: &Option<&Minute>| match minute.and_then(|minute| minute.oldest) {
+        Some(age) if age > need::TARGET => (Some(age.as_secs_f64()), look.theme.warning()),
+        Some(age) => (Some(age.as_secs_f64()), look.theme.good()),
+        None => (None, look.theme.dim()),
+    };
+    let values: Vec<_> = shown.iter().map(value).collect();
+    let chart = scale(look, (span::short(greatest), "0"), pane, frame);
+    bars::draw(look, (&values, greatest.as_secs_f64()), (chart, cells), frame);
+}
+
+/// The two ends of a scale, before the chart; where that is.
+fn scale(look: &Look<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut Frame<'_>) -> Rect {
+    let [labels, chart] = Layout::horizontal([Constraint::Length(SCALE), Constraint::Fill(1)]).areas(pane);
+    let room = usize::from(SCALE) - 1;
+    let mut lines = vec![Line::default(); usize::from(pane.height)];
+    if let Some(last) = lines.last_mut() {
+        *last = Line::styled(format!("{bottom:>room$}"), look.theme.dim());
+    }
+    if let Some(first) = lines.first_mut() {
+        *first = Line::styled(format!("{top:>room$}"), look.theme.dim());
+    }
+    frame.render_widget(Paragraph::new(lines), labels);
+    chart
+}
+
+/// As short as it can be said.
+fn number(number: f64) -> String {
+    if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.1}") }
+}
+
+fn axis_line(look: &Look<'_>, columns: usize, minutes: usize) -> Line<'static> {
+    let first = format!("{minutes} min ago");
+    let room = columns.saturating_sub(first.len());
+    let before = " ".repeat(usize::from(SCALE));
+    Line::styled(format!("{before}{first}{:>room$}", "now"), look.theme.dim())
+}
