@@ -30,7 +30,7 @@ use hoptop::{
     poller::{self, Scope, Setup, Wire},
     sim::{
         scenario::Scenario,
-        service::{Request, Service},
+        service::{Method, Request, Service},
     },
     store::{HistoryLine, Lookup, Store},
     tui::{
@@ -135,8 +135,21 @@ impl Wire for InProcess {
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 
-    async fn quote(&self, _: &QuoteRequest) -> QuoteObservation {
-        panic!("nobody asks for a route here")
+    async fn quote(&self, asked: &QuoteRequest) -> QuoteObservation {
+        let request = Request {
+            method: Method::Post,
+            path: "/v2/route".into(),
+            integrator_id: Some("dashboard-loop".into()),
+            body: serde_json::to_vec(asked).ok(),
+            ..Request::default()
+        };
+        let arrived = self.clock.now();
+        let reply = self.service.lock().unwrap().handle(&request, arrived);
+        self.clock.sleep_until(arrived.mono + reply.delay).await;
+        let came =
+            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
+        let answer = api::interpret_route(&came, asked.quote_only, self.clock.now().wall);
+        QuoteObservation { answer, http_status: Some(reply.status), body: Some(reply.body) }
     }
 }
 
@@ -383,7 +396,7 @@ async fn a_pasted_row_is_tracked_selected_and_polled() {
         let screen = person.sees("the tracked one", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
         assert_eq!(row(&screen, "0xddd"), None);
         person.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
-        person.sees("what was read", |screen| screen.contains(" ready        0xddd")).await;
+        person.sees("what was read", |screen| screen.contains("+ ready         0xddd")).await;
         person.press("Enter");
         person.sees("what was done", |screen| screen.contains("1 tracked, 0 updated, 0 known already")).await;
         person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">   + success")).await;
@@ -557,6 +570,76 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         person.press("Esc");
         person.sees("no marks", |screen| !screen.contains("marked (x)")).await;
         person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+/// Types a value into the form, and goes on to the next.
+fn fill(person: &Person, values: &[&str]) {
+    for value in values {
+        person.send(Event::Paste((*value).to_owned()));
+        person.press("Tab");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_route_is_asked_for_and_what_was_sent_with_it_is_tracked() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the poller", |screen| screen.contains("LIVE") && row(screen, "0xaaa").is_some()).await;
+        person.press("T");
+        person.sees("the form", |screen| screen.contains(" Quote: ")).await;
+        let wallet = "0x1f0a00000000000000000000000000000000c9d2";
+        fill(person, &["arb", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "5", "base", "0x8335", wallet]);
+        person.press("Enter");
+        person.sees("the refusal", |screen| screen.contains("Amount too low") && screen.contains("increase")).await;
+        ["Tab", "Tab", "Tab"].iter().for_each(|key| person.press(key));
+        fill(person, &["000000"]);
+        person.press("Enter");
+        let answered = |screen: &str| screen.contains("quoteId   ") && screen.contains("support after");
+        let screen = person.sees("the answer", answered).await;
+        let line = screen.lines().find(|line| line.contains("quoteId   ")).unwrap();
+        let quote_id = line.split_whitespace().nth(2).unwrap().to_owned();
+        person.press("T");
+        person.sees("where the hash goes", |screen| screen.contains("Track with quoteId")).await;
+        person.send(Event::Paste(hash('e')));
+        person.press("Enter");
+        let screen = person.sees("it in the list", |screen| shows(screen, "0xeee", ">")).await;
+        assert!(!screen.contains("dashboard-loop"), "{screen}");
+        let Lookup::One(transaction) = person.store.reader().unwrap().find(&hash('e')).unwrap() else {
+            panic!("it is tracked")
+        };
+        let told = transaction.told;
+        assert_eq!((told.quote_id, told.from_address.as_deref()), (quote_id, Some(wallet)));
+        assert!(told.estimate.is_some() && told.from_chain.as_str() == "42161");
+        person.press("^C");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_pasted_link_lacks_is_filled_in_and_what_is_known_opens() {
+    let world = world(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
+    let ended = Stage::new(&world, |_| TimeDelta::seconds(30)).play(never(), async |person: &mut Person| {
+        person.sees("the tracked one", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        person.send(Event::Paste(format!("SUP-1: https://arbiscan.io/tx/{} and {}", hash('d'), hash('a'))));
+        let read = |screen: &str| screen.contains("? needs input   0xdddd") && screen.contains("= known");
+        person.sees("what was read", read).await;
+        person.press("Tab");
+        person.press("Enter");
+        person.sees("where it goes", |screen| screen.contains("toChainId: the chain's ID or its name")).await;
+        person.send(Event::Paste("base".into()));
+        person.press("Enter");
+        person.send(Event::Paste("pasted".into()));
+        person.press("Enter");
+        person.sees("that it is whole", |screen| screen.contains("+ ready         0xdddd")).await;
+        person.press("Enter");
+        person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">   + success")).await;
+        person.send(Event::Paste(hash('a')));
+        person.sees("the known one", |screen| screen.contains("= known         0xaaaa")).await;
+        person.press("Enter");
+        person.sees("its detail", |screen| screen.contains("VERDICT")).await;
+        person.press("^C");
     });
     assert!(matches!(ended.await, Ok(None)));
 }

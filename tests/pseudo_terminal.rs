@@ -74,7 +74,7 @@ fn a_pasted_row_is_tracked() {
     session.press(
         "\u{1b}[200~0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\u{1b}[201~",
     );
-    session.wait_for(&["ready", "Enter tracks it"]);
+    session.wait_for(&["ready", "Enter track"]);
     session.press("\r");
     session.wait_for(&["1 tracked", "5 All 21"]);
     session.press("\u{3}");
@@ -235,7 +235,7 @@ fn a_paste_without_brackets_is_text_and_no_command() {
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
     // Read as keys the end would untrack, then quit.
     session.press("0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\rxq\rq");
-    session.wait_for(&["Add or find", "ready", "Enter tracks it", "Esc cancel"]);
+    session.wait_for(&["Add or find", "+ ready", "Enter track", "Esc cancel"]);
     session.press("\u{1b}");
     session.wait_for(&["5 All 20", "q quit"]);
     session.press("\u{3}");
@@ -247,7 +247,7 @@ fn a_paste_of_megabytes_is_bounded() {
     let (mut session, _home) = demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
     session.press(&format!("\u{1b}[200~{}\u{1b}[201~", "some words and no hash\r".repeat(10 << 20 >> 5)));
-    session.wait_for(&["Add or find", "nothing", "the end was left out", "Esc cancel"]);
+    session.wait_for(&["Add or find", "no hash found", "the end was left out", "Esc cancel"]);
     session.press("\u{1b}");
     // Not before it is seen: a key right behind an Esc is another key.
     session.wait_for(&["q quit"]);

@@ -18,10 +18,7 @@ use super::{
 use crate::{
     clock::Clock,
     config::Settings,
-    domain::{
-        change::{Change, What},
-        span, text,
-    },
+    domain::change::{Change, What},
     poller::Scope,
     store::{Feed, PollerReport, Reader, Store, StoreError},
 };
@@ -178,23 +175,5 @@ pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result
     // Our own may have said that it stopped.
     let said = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
     let report = reader.poller(profile)?.filter(said);
-    Ok(match report {
-        Some(report) if report.health == "waiting" => {
-            "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
-                .into()
-        }
-        Some(PollerReport { paused_until: Some(until), .. }) if until > now => {
-            format!("polling is paused for {}, in a dashboard", span::long(span::between(now, until)))
-        }
-        Some(PollerReport { resting_until: Some(until), health, last_error, .. }) if until > now => {
-            let rest = span::long(span::between(now, until));
-            let why = last_error.map_or_else(String::new, |error| format!(": {}", text::clean(&error)));
-            match health.as_str() {
-                "throttled" => format!("the service wants no requests of this ID for {rest}{why}"),
-                _ => format!("hoptop rests for {rest} after failures{why}"),
-            }
-        }
-        Some(PollerReport { last_error: Some(error), .. }) => text::clean(&error),
-        _ => "no answer came in time; check the base URL, the network and the service".into(),
-    })
+    Ok(PollerReport::why_silent(report.as_ref(), now))
 }

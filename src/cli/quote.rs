@@ -3,7 +3,7 @@
 //! What can only be refused is refused here, before a request is spent. It must never put what the service sent onto a
 //! terminal as it came.
 
-use std::{fmt, io, time::Duration};
+use std::{io, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
@@ -20,17 +20,21 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        chains,
-        deadline::Deadline,
         observation::Failure,
-        quote::{Amount, Quote, QuoteAnswer, QuoteRequest},
-        span, text,
+        quote::{
+            Quote, QuoteAnswer, QuoteRequest,
+            draft::{Draft, Part, Wrong},
+        },
+        span,
     },
     store::{Asked, QuoteWish, StoredQuote},
 };
 
 /// How long a quote is waited for: others' requests, a rest, a time-out.
 const PATIENCE: Duration = Duration::from_secs(40);
+
+/// How to ask all the same.
+const WITHOUT_LIMIT: &str = "without --with-transaction-data there is no such limit; other wallets are not held";
 
 /// For the help.
 pub const EXAMPLES: &str = "\
@@ -92,11 +96,12 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
     let request = match request(args) {
         Ok(request) => request,
         Err(wrong) => {
-            wrong.into_iter().try_for_each(|wrong| writeln!(cx.err, "{wrong}"))?;
+            let line = |Wrong { part, reason }: Wrong| writeln!(cx.err, "{}: {reason}", option(part));
+            wrong.into_iter().try_for_each(line)?;
             return Ok(Exit::Usage);
         }
     };
-    if let Some(warning) = odd_address(&request) {
+    if let Some(warning) = request.odd_address() {
         writeln!(cx.err, "warning: {warning}")?;
     }
     // Whatever could keep us from asking comes first: nobody is to ask on our behalf after we have failed.
@@ -143,66 +148,28 @@ fn heard(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
     })
 }
 
-/// What is wrong with an option.
-#[derive(Debug, PartialEq, Eq)]
-struct Wrong {
-    option: &'static str,
-    reason: String,
-}
-
-impl fmt::Display for Wrong {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.option, self.reason)
-    }
-}
-
 /// The request, or everything that is wrong with it.
 fn request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<Wrong>> {
-    let mut wrong = Vec::new();
-    let mut keep = |option, reason: String| wrong.push(Wrong { option, reason });
-    let chain = |text: &str| chains::parse(text, args.any_chain).map_err(|error| error.to_string());
-    let from_chain = chain(&args.from_chain).map_err(|reason| keep("--from-chain", reason)).ok();
-    let to_chain = chain(&args.to_chain).map_err(|reason| keep("--to-chain", reason)).ok();
-    let amount = Amount::parse(&args.from_amount).map_err(|error| keep("--from-amount", error.to_string())).ok();
-    let to_address = args.to_address.as_ref().unwrap_or(&args.from_address);
-    let mut address = |option, text: &str| address(text).map_err(|reason| keep(option, reason)).unwrap_or_default();
-    let (from_token, to_token) = (address("--from-token", &args.from_token), address("--to-token", &args.to_token));
-    let from_address = address("--from-address", &args.from_address);
-    let to_address = address("--to-address", to_address);
-    match (from_chain, to_chain, amount) {
-        (Some(from_chain), Some(to_chain), Some(from_amount)) if wrong.is_empty() => Ok(QuoteRequest {
-            from_address,
-            from_chain,
-            from_token,
-            from_amount,
-            to_chain,
-            to_token,
-            to_address,
-            quote_only: !args.with_transaction_data,
-        }),
-        _ => Err(wrong),
-    }
+    let draft = Draft {
+        from_chain: &args.from_chain,
+        from_token: &args.from_token,
+        from_amount: &args.from_amount,
+        to_chain: &args.to_chain,
+        to_token: &args.to_token,
+        from_address: &args.from_address,
+        to_address: args.to_address.as_deref(),
+        quote_only: !args.with_transaction_data,
+    };
+    draft.request(args.any_chain)
 }
 
-/// An address is opaque, but it has no blanks and isn't cut.
-fn address(raw: &str) -> Result<String, String> {
-    let clean = text::clean(raw);
-    match clean.as_str() {
-        "" => Err("it is empty; give the address".into()),
-        _ if clean != raw.trim() || clean.contains(' ') => Err(format!("`{clean}` can't be an address; check it")),
-        _ => Ok(clean),
-    }
-}
-
-/// A word about an address that can't be one of its chain: a refund would go there.
-fn odd_address(request: &QuoteRequest) -> Option<String> {
-    let is_evm_chain = request.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
-    let digits = request.from_address.strip_prefix("0x").unwrap_or_default();
-    let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (is_evm_chain && !is_evm).then(|| {
-        let (address, chain) = (&request.from_address, &request.from_chain);
-        format!("`{address}` doesn't look like an address on chain {chain}; a refund would be paid to it")
-    })
+/// The option that takes a value: `fromChain` is `--from-chain`.
+fn option(part: Part) -> String {
+    let letter = |letter: char| match letter.is_ascii_uppercase() {
+        true => format!("-{}", letter.to_ascii_lowercase()),
+        false => letter.to_string(),
+    };
+    format!("--{}", part.name().chars().map(letter).collect::<String>())
 }
 
 fn verdict(outcome: &Outcome) -> Exit {
@@ -226,7 +193,7 @@ fn print(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
         Outcome::Held { until, message } => {
             let until = span::clock_time(*until, cx.now.wall, cx.zone);
             writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}, no request was spent")?;
-            writeln!(cx.err, "without --with-transaction-data there is no such limit; other wallets are not held")
+            writeln!(cx.err, "{WITHOUT_LIMIT}")
         }
         Outcome::Answered { quote, kept } => match &quote.answer {
             Some(QuoteAnswer::Route(route)) => print_route(quote, route, *kept, cx),
@@ -238,14 +205,9 @@ fn print(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
 
 fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context) -> io::Result<()> {
     let request = &quote.request;
-    writeln!(cx.out, "quoteId        {}", route.quote_id.as_deref().unwrap_or("(none came)"))?;
-    let estimate = route.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
-    writeln!(cx.out, "estimate       {}", estimate.as_deref().unwrap_or("(none came)"))?;
-    let deadline = Deadline::new(Some(cx.now.wall), cx.now.wall, route.estimate);
-    writeln!(cx.out, "support after  {} from sending on", deadline.basis())?;
-    writeln!(cx.out, "refund to      {}, if it is an intents route that fails", request.from_address)?;
-    let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
-    writeln!(cx.out, "kind           {kind}")?;
+    for (label, value) in route.facts(request, cx.now.wall) {
+        writeln!(cx.out, "{label:<15}{value}")?;
+    }
     if kept {
         let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
         writeln!(cx.out, "age            {}: the same was asked for then, so no request was spent", span::long(age))?;
@@ -276,13 +238,16 @@ fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
         _ => String::new(),
     };
     writeln!(cx.err, "no quote: {}{wait}", answer.refusal().unwrap_or_default())?;
-    writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())
+    writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())?;
+    match answer {
+        QuoteAnswer::WalletLimited { .. } => writeln!(cx.err, "{WITHOUT_LIMIT}"),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{fixtures, ids::ChainId};
 
     #[test]
     fn a_quote_id_is_one_word_for_a_shell() {
@@ -293,22 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_of_its_chain_is_worth_a_word() {
-        let wallet = "0xAbc0000000000000000000000000000000000abc";
-        let table =
-            [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
-        for (chain, from_address, odd) in table {
-            let from_chain = ChainId::new(chain);
-            let request = QuoteRequest { from_chain, ..fixtures::quote_request(from_address) };
-            assert_eq!(odd_address(&request).is_some(), odd, "{chain} {from_address}");
-        }
-    }
-
-    #[test]
-    fn an_address_is_opaque_but_whole() {
-        assert_eq!(address(" 0xAb "), Ok("0xAb".into()));
-        for wrong in ["", " ", "0x a", "0x\u{200b}a"] {
-            assert!(address(wrong).is_err(), "{wrong:?}");
-        }
+    fn each_value_has_its_option() {
+        let options = Part::ALL.map(option);
+        assert_eq!((options[0].as_str(), options[2].as_str()), ("--from-chain", "--from-amount"));
     }
 }

@@ -21,6 +21,9 @@ pub struct Chain {
     /// Other words that people write for it, in lower case.
     #[serde(default)]
     pub aliases: Vec<String>,
+    /// Hosts of its block explorers, in lower case, some with the start of a path.
+    #[serde(default)]
+    pub explorers: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +60,35 @@ pub fn named(text: &str) -> Option<&'static Chain> {
     TABLE.iter().find(|chain| {
         chain.name.to_lowercase() == text || chain.short.to_lowercase() == text || chain.aliases.contains(&text)
     })
+}
+
+/// The well-known chain whose block explorer a link leads to.
+pub fn by_link(link: &str) -> Option<&'static Chain> {
+    let (_, rest) = link.split_once("://")?;
+    let rest = rest.strip_prefix("www.").unwrap_or(rest);
+    let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = host.to_ascii_lowercase();
+    let leads_to = |explorer: &String| match explorer.split_once('/') {
+        None => *explorer == host,
+        Some((own, start)) => {
+            let inside = path.strip_prefix('/').and_then(|path| path.strip_prefix(start));
+            own == host && inside.is_some_and(|inside| inside.starts_with('/'))
+        }
+    };
+    TABLE.iter().find(|chain| chain.explorers.iter().any(leads_to))
+}
+
+/// The well-known chains that may be meant by the beginning of a name: the one that is called just so, or else all whose name,
+/// short name or alias begins so, without case. None for less than two letters.
+pub fn starting(text: &str) -> Vec<&'static Chain> {
+    let text = text.trim().to_lowercase();
+    if text.chars().count() < 2 {
+        return Vec::new();
+    }
+    let begins = |name: &str| name.to_lowercase().starts_with(&text);
+    let may_be =
+        |chain: &&Chain| begins(&chain.name) || begins(&chain.short) || chain.aliases.iter().any(|alias| begins(alias));
+    named(&text).map_or_else(|| TABLE.iter().filter(may_be).collect(), |chain| vec![chain])
 }
 
 /// At most five letters for a narrow column: the table's short name, else the `learned` name in capitals, else the ID, cut
@@ -145,6 +177,31 @@ mod tests {
         assert!(wrong.to_string().contains("42161"), "{wrong}");
         let wrong = parse("Arbitrum One", false).unwrap_err();
         assert!(wrong.to_string().contains("42161"), "{wrong}");
+    }
+
+    #[test]
+    fn a_link_speaks_for_its_chain() {
+        let table = [
+            ("https://arbiscan.io/tx/0x1", Some("42161")),
+            ("HTTPS://www.Etherscan.io/tx/0x1", Some("1")),
+            ("https://optimistic.etherscan.io/tx/0x1", Some("10")),
+            ("https://www.mintscan.io/osmosis/tx/AB", Some("osmosis-1")),
+            ("https://www.mintscan.io/osmosisx/tx/AB", None),
+            ("https://arbiscan.io@evil.example/tx/0x1", None),
+            ("https://evil.example/arbiscan.io", None),
+            ("arbiscan.io", None),
+        ];
+        for (link, id) in table {
+            assert_eq!(by_link(link).map(|chain| chain.id.as_str()), id, "{link}");
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_name_may_mean_several_chains() {
+        let ids = |text| starting(text).into_iter().map(|chain| chain.id.as_str()).collect::<Vec<_>>();
+        assert_eq!((ids("arb"), ids(" Base "), ids("b")), (vec!["42161"], vec!["8453"], vec![]));
+        assert!(ids("b").is_empty() && ids("mooncoin").is_empty() && ids("bl").len() == 1 && ids("op").len() == 1);
+        assert!(ids("ba").len() == 1 && ids("so").len() >= 2, "{:?}", ids("so"));
     }
 
     #[test]

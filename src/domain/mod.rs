@@ -6,6 +6,7 @@
 pub mod advice;
 pub mod alert;
 pub mod answer;
+pub mod ask;
 pub mod chain_config;
 pub mod chains;
 pub mod change;

@@ -57,6 +57,18 @@ impl Need {
         self.is_short() && self.unsettled as f64 / TARGET.as_secs_f64() > SHORT * self.allowed
     }
 
+    /// The same with so many more that are new.
+    #[must_use]
+    pub fn with_new(self, new: usize) -> Self {
+        Self { polls: self.polls + polls(new, new), unsettled: self.unsettled + new as u64, ..self }
+    }
+
+    /// The same when so many of them aren't new any more.
+    #[must_use]
+    pub fn grown_up(self, new: usize) -> Self {
+        Self { polls: (self.polls - polls(new, new) + polls(new, 0)).max(0.0), ..self }
+    }
+
     /// Whether it is enough, in a word.
     pub fn word(&self) -> &'static str {
         match (self.is_short(), self.is_lasting()) {
@@ -120,6 +132,14 @@ mod tests {
                 .sentence()
                 .ends_with("19m 09s (target 1m 30s): a limit of 15 RPS would do, or no more than 70 at a time")
         );
+    }
+
+    #[test]
+    fn new_ones_cost_most_while_they_are_young() {
+        let before = Need { polls: 0.67, allowed: 0.8, unsettled: 55 };
+        let young = before.with_new(1);
+        assert_eq!((format!("{:.2}", young.polls), young.unsettled), ("0.87".into(), 56));
+        assert_eq!(format!("{:.2}", young.grown_up(1).polls), "0.68");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Plain data and THE table of resolutions. It must never let a request through that can only be refused.
 
+pub mod draft;
+
 use std::{cmp::Ordering, time::Duration};
 
 use serde::{Deserialize, Serialize};
@@ -166,16 +168,14 @@ impl QuoteAnswer {
     pub fn resolution(&self) -> Option<&'static str> {
         match self {
             Self::Route(_) => None,
-            Self::WalletLimited { .. } => {
-                Some("wait that long; pricing alone, without --with-transaction-data, isn't limited")
-            }
+            Self::WalletLimited { .. } => Some("wait that long; pricing alone (quoteOnly) isn't limited"),
             Self::Failed(failure) => Some(resolution(failure)),
         }
     }
 }
 
-const TOKEN: &str = "use a token on the service's whitelist; check --from-token and --to-token";
-const CHAIN: &str = "use a chain that the service supports; check --from-chain and --to-chain";
+const TOKEN: &str = "use a token on the service's whitelist; check fromToken and toToken";
+const CHAIN: &str = "use a chain that the service supports; check fromChain and toChain";
 
 /// Words of a message, in lower case, all of which must occur; what to do then. The first that fits counts: what is said
 /// of an unsupported token names its chain as well (`service.md` 7.3).
@@ -183,8 +183,8 @@ const RESOLUTIONS: &[(&[&str], &str)] = &[
     (&["unsupported chain"], CHAIN),
     (&["unsupported token"], TOKEN),
     (&["no route"], "check chains and tokens; there may also be too little liquidity for this amount"),
-    (&["amount too low"], "increase --from-amount"),
-    (&["amount too high"], "decrease --from-amount"),
+    (&["amount too low"], "increase fromAmount"),
+    (&["amount too high"], "decrease fromAmount"),
     (&["unsupported", "token"], TOKEN),
     (&["not supported", "token"], TOKEN),
     (&["whitelist"], TOKEN),
@@ -210,7 +210,9 @@ fn resolution(failure: &Failure) -> &'static str {
         Failure::Throttled { .. } => "somebody else may use this ID; wait, and check --rps against the ID's limit",
         Failure::Server { status: 300..=499, .. } => "check the base URL",
         Failure::Server { .. } => "the service has trouble; try again later",
-        Failure::Unreadable(_) | Failure::OtherTransaction(_) => "report it to the provider; --json shows what came",
+        Failure::Unreadable(_) | Failure::OtherTransaction(_) => {
+            "report it to the provider; `hoptop quote --json` shows what came"
+        }
         Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::domain::ids::TxHash;
+use crate::domain::ids::{ChainId, TxHash};
 
 fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -36,6 +36,12 @@ pub(super) fn hashes_in(text: &str) -> Vec<TxHash> {
     let mut seen = HashSet::new();
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| is_hash(word));
     words.map(TxHash::new).filter(|hash| seen.insert(hash.key())).collect()
+}
+
+/// The chain that a hash's shape speaks for: 80 to 90 characters of base 58 are a signature of Solana.
+pub(super) fn chain_of(hash: &TxHash) -> Option<ChainId> {
+    let is_long = hash.as_str().len() >= 80 && is_hash(hash.as_str());
+    is_long.then(|| ChainId::new("solana-mainnet-beta"))
 }
 
 /// Whether a text is a URL, as far as we care.

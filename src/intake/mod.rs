@@ -4,6 +4,7 @@
 //! a batch fine that is so in part, and never let text through that [`clean`](crate::domain::text::clean) hasn't seen.
 
 mod batch;
+mod body;
 mod csv;
 mod fields;
 mod formula;
@@ -11,6 +12,8 @@ mod hashes;
 mod json;
 mod lines;
 mod paste;
+mod redact;
+mod request;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -29,7 +32,8 @@ use fields::Row;
 pub use fields::{Field, FieldError};
 pub use formula::escape;
 pub use lines::{LineReader, Taken};
-pub use paste::{Pasted, paste};
+pub use paste::{Content, Origin, Pasted, paste};
+pub use redact::without_id;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,20 +1,20 @@
-//! Reads what a person pastes into the dashboard: hashes, explorer links, rows, JSON, ticket text.
+//! Reads what a person pastes into the dashboard: hashes, explorer links, rows, JSON, commands, ticket text.
 //!
 //! It must never take more than a bounded piece of the clipboard, and never track something that only looks complete.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::domain::{
     chains::{self, ChainError},
-    ids::TxHash,
+    ids::{ChainId, TxHash},
     text::clean,
     transaction::NewTransaction,
 };
 
 use super::{
-    Event, Options, Place, csv,
+    Event, Options, Place, body, csv,
     fields::{self, Field, Row},
-    hashes, json,
+    hashes, json, request,
     source::Source,
 };
 
@@ -25,22 +25,74 @@ pub const LINE_LIMIT: usize = 500;
 
 /// What was found in a line of a paste.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pasted {
+pub struct Pasted {
+    /// The line, counted from 1; in a JSON array the element.
+    pub line: usize,
+    /// What it was read as.
+    pub origin: Origin,
+    /// What is in it.
+    pub content: Content,
+}
+
+/// What a piece of a paste was read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A row of CSV, with a header or without.
+    Row,
+    /// An object of JSON.
+    Object,
+    /// A body of the status endpoint.
+    Record,
+    /// The answer to a request for a route.
+    Route,
+    /// A request to the status endpoint, such as a curl command.
+    Request,
+    /// A link.
+    Link,
+    /// Words.
+    Text,
+}
+
+impl Origin {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Row => "a row of CSV",
+            Self::Object => "a JSON object",
+            Self::Record => "a status record of the service",
+            Self::Route => "a route of the service",
+            Self::Request => "a request to the status endpoint",
+            Self::Link => "a link",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// What is in a piece of a paste.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
     /// All that the service requires.
     Complete(NewTransaction),
-    /// A hash that lacks something.
-    Hash {
+    /// A transaction that lacks something.
+    Partial {
+        /// The hash, if that isn't what it lacks.
+        hash: Option<TxHash>,
+        /// The required fields without a value that can be used.
+        missing: Vec<Field>,
+        /// What was given with it; clean. Of a missing field what was written there, of the others what is fine.
+        given: Vec<(Field, String)>,
+        /// The source chain that the link or the hash's shape speaks for.
+        guess: Option<ChainId>,
+    },
+    /// What another line says already.
+    Again {
         /// The hash.
         hash: TxHash,
-        /// The required fields without a value, by name.
-        missing: Vec<&'static str>,
-        /// What was given with it, by the field's name; clean, and fine as far as it goes.
-        given: Vec<(&'static str, String)>,
+        /// That line.
+        line: usize,
     },
     /// Nothing that can be used.
     Nothing {
-        /// The line, counted from 1; in a JSON array the element.
-        line: usize,
         /// Why, and the way out.
         reason: String,
     },
@@ -50,12 +102,13 @@ pub enum Pasted {
 pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
     let (text, cut_at) = bounded(text);
     let mut found = document(text, options).unwrap_or_else(|| lines(text, options));
+    name_doubles(&mut found);
     if let Some(line) = cut_at {
         let reason = format!(
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest as a file: hoptop import",
             SIZE_LIMIT / 1024
         );
-        found.push(Pasted::Nothing { line, reason });
+        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason } });
     }
     found
 }
@@ -76,22 +129,31 @@ fn bounded(text: &str) -> (&str, Option<usize>) {
 
 /// Reads the text as a whole, if it is JSON or has a header row.
 fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
+    let first = text.trim_start().chars().next()?;
+    if first == '{'
+        && let Some((body, row)) = body::read(text)
+    {
+        let origin = if body == body::Body::Route { Origin::Route } else { Origin::Record };
+        return Some(vec![Pasted { line: 1, origin, content: content(&row, options) }]);
+    }
     let mut found = Vec::new();
     let mut any_row = false;
+    let origin = if matches!(first, '[' | '{') { Origin::Object } else { Origin::Row };
     let sink = &mut |event: Event| {
-        match event {
+        let (place, content) = match event {
             Event::Row(place, row) => {
                 any_row = true;
-                found.push(pasted(number(place), row, options));
+                (place, content(row, options))
             }
-            Event::Bad(place, reason) => found.push(Pasted::Nothing { line: number(place), reason }),
-            Event::UnknownColumn(_) => {}
-        }
+            Event::Bad(place, reason) => (place, Content::Nothing { reason }),
+            Event::UnknownColumn(_) => return Ok(()),
+        };
+        found.push(Pasted { line: number(place), origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
     let source = Source::new(&mut bytes).ok()?;
-    let (first, has_header) = (text.trim_start().chars().next()?, csv::has_header(text.as_bytes()));
+    let has_header = csv::has_header(text.as_bytes());
     let read = match first {
         // Ticket text may start with a bracket too: `[SUP-4412] please look at 0x…`.
         '[' if json::is_whole(text) => json::read_array(&source, sink),
@@ -111,28 +173,50 @@ fn number(place: Place) -> usize {
 
 fn lines(text: &str, options: &Options) -> Vec<Pasted> {
     let mut found = Vec::new();
-    let mut seen = HashSet::new();
-    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let number = index + 1;
-        if let Some(row) = row(line.trim(), options) {
-            let pasted = pasted(number, &row, options);
-            if let Pasted::Complete(new) = &pasted {
-                seen.insert(new.told.transaction_id.key());
+    for (line, text) in logical_lines(text) {
+        let row = row(text.trim(), options).map(|row| (Origin::Row, row));
+        match row.or_else(|| Some((Origin::Request, request::read(&text)?))) {
+            Some((origin, row)) => found.push(Pasted { line, origin, content: content(&row, options) }),
+            None => found.extend(words(line, &text)),
+        }
+    }
+    found
+}
+
+/// The lines that aren't blank, with those that a backslash continues in one.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (index, line) in text.lines().enumerate() {
+        let whole = line.trim_end().strip_suffix('\\');
+        match lines.last_mut().filter(|_| goes_on) {
+            Some((_, last)) => *last = format!("{last} {}", whole.unwrap_or(line)),
+            None => lines.push((index + 1, whole.unwrap_or(line).to_owned())),
+        }
+        goes_on = whole.is_some();
+    }
+    lines.retain(|(_, line)| !line.trim().is_empty());
+    lines
+}
+
+/// The hashes in a line of text, each with what the link around it says.
+fn words(line: usize, text: &str) -> Vec<Pasted> {
+    let mut seen = Vec::new();
+    let mut found = Vec::new();
+    for word in text.split(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')')) {
+        let origin = if hashes::is_url(word) { Origin::Link } else { Origin::Text };
+        for hash in hashes::hashes_in(word) {
+            if !seen.contains(&hash.key()) {
+                seen.push(hash.key());
+                let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::chain_of(&hash));
+                let missing = Field::REQUIRED.into_iter().skip(1).collect();
+                let content = Content::Partial { hash: Some(hash), missing, given: Vec::new(), guess };
+                found.push(Pasted { line, origin, content });
             }
-            found.push(pasted);
-            continue;
         }
-        let hashes = hashes::hashes_in(line);
-        if hashes.is_empty() {
-            found.push(Pasted::Nothing { line: number, reason: no_hash(line) });
-        }
-        for hash in hashes {
-            // A ticket quotes itself; the same hash is asked about once.
-            if seen.insert(hash.key()) {
-                let missing = Field::REQUIRED.iter().skip(1).map(|field| field.name()).collect();
-                found.push(Pasted::Hash { hash, missing, given: Vec::new() });
-            }
-        }
+    }
+    if found.is_empty() {
+        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason: no_hash(text) } });
     }
     found
 }
@@ -177,17 +261,48 @@ fn is_row(values: &[String], any_chain: bool) -> bool {
     }
 }
 
-fn pasted(line: usize, row: &Row, options: &Options) -> Pasted {
+/// What a row says. What lacks only what a person can add, or mend in place, isn't lost.
+fn content(row: &Row, options: &Options) -> Content {
     let refusal = match fields::transaction(row, options.any_chain) {
-        Ok(reading) => return Pasted::Complete(reading.transaction),
+        Ok(reading) => return Content::Complete(reading.transaction),
         Err(refusal) => refusal,
     };
-    match refusal.hash.clone() {
-        Some(hash) if refusal.wrong.is_empty() => {
-            let fields = Field::ALL.iter().filter(|field| **field != Field::TransactionId);
-            let given = fields.filter_map(|field| Some((field.name(), clean(row.get(*field)?))));
-            Pasted::Hash { hash, missing: refusal.missing, given: given.collect() }
+    let mut missing: Vec<Field> = refusal.missing.iter().filter_map(|name| Field::named(name)).collect();
+    let mended = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
+    let says_something = refusal.hash.is_some() || row.get(Field::QuoteId).is_some();
+    if !says_something || refusal.wrong.iter().any(|wrong| !mended(&wrong.field)) {
+        return Content::Nothing { reason: refusal.message() };
+    }
+    missing.extend(refusal.wrong.iter().map(|wrong| wrong.field));
+    missing.sort_by_key(|field| *field as usize);
+    let fields = Field::ALL.iter().filter(|field| **field != Field::TransactionId);
+    let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
+    let link = row.get(Field::TransactionId).and_then(chains::by_link).map(|chain| chain.id.clone());
+    let guess = link.or_else(|| refusal.hash.as_ref().and_then(hashes::chain_of));
+    Content::Partial { hash: refusal.hash.clone(), missing, given, guess }
+}
+
+/// Names what another line says as well, or says better. A ticket quotes itself, and a batch may be pasted twice.
+fn name_doubles(found: &mut [Pasted]) {
+    let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
+    let mut by_hash: HashMap<String, usize> = HashMap::new();
+    for pasted in found.iter_mut() {
+        let Content::Complete(new) = &pasted.content else { continue };
+        let hash = new.told.transaction_id.clone();
+        match complete.get(&(hash.key(), new.told.from_chain.clone())) {
+            Some(line) => pasted.content = Content::Again { hash, line: *line },
+            None => {
+                by_hash.entry(hash.key()).or_insert(pasted.line);
+                complete.insert((hash.key(), new.told.from_chain.clone()), pasted.line);
+            }
         }
-        _ => Pasted::Nothing { line, reason: refusal.message() },
+    }
+    for pasted in found {
+        let Content::Partial { hash: Some(hash), .. } = &pasted.content else { continue };
+        let hash = hash.clone();
+        match by_hash.get(&hash.key()) {
+            Some(line) => pasted.content = Content::Again { hash, line: *line },
+            None => drop(by_hash.insert(hash.key(), pasted.line)),
+        }
     }
 }

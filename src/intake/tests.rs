@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use proptest::prelude::*;
 
-use crate::domain::{deadline::LONGEST_ESTIMATE, fixtures, text::clean, transaction::NewTransaction};
+use crate::domain::{deadline::LONGEST_ESTIMATE, fixtures, ids::ChainId, text::clean, transaction::NewTransaction};
 
 use super::*;
 
@@ -23,8 +23,9 @@ fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
     read(text.as_ref(), &Options::default()).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
-fn pasted(text: &str) -> Vec<Pasted> {
-    paste(text, &Options::default())
+/// What was found in a text, and on which line.
+fn pasted(text: &str) -> Vec<(usize, Content)> {
+    paste(text, &Options::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
 }
 
 #[test]
@@ -315,7 +316,8 @@ fn pasted_rows_need_no_header() {
     ];
     for text in table {
         let found = paste(&text, &Options { any_chain: text.contains("solana"), ..Options::default() });
-        assert!(matches!(&found[..], [Pasted::Complete(_)]), "{text}: {found:?}");
+        let contents: Vec<_> = found.iter().map(|pasted| &pasted.content).collect();
+        assert!(matches!(&contents[..], [Content::Complete(_)]), "{text}: {found:?}");
     }
 }
 
@@ -334,8 +336,11 @@ fn pasted_hashes_say_what_they_lack() {
     ];
     for (text, lacks, has) in table {
         let found = pasted(&text);
-        let [Pasted::Hash { hash: found, missing, given }] = &found[..] else { panic!("{text}: {found:?}") };
-        assert_eq!((found.as_str(), missing, given.len()), (hash.as_str(), &lacks, has), "{text}");
+        let [(_, Content::Partial { hash: Some(found), missing, given, .. })] = &found[..] else {
+            panic!("{text}: {found:?}")
+        };
+        let missing: Vec<_> = missing.iter().map(|field| field.name()).collect();
+        assert_eq!((found.as_str(), &missing, given.len()), (hash.as_str(), &lacks, has), "{text}");
     }
 }
 
@@ -344,12 +349,11 @@ fn useless_pastes_say_why() {
     let table = [
         ("not-a-hash-line", 1, "`not-a-hash-line` holds no transaction hash; paste the hash"),
         ("\n0x9f3c…e21b", 2, "holds no whole hash, which is 0x and 64"),
-        ("0x7be1aabb,arbitrum,8453,q", 1, "here 42161"),
         ("{\"a\":", 1, "holds no transaction hash"),
     ];
     for (text, at, expected) in table {
         let found = pasted(text);
-        let [Pasted::Nothing { line, reason }] = &found[..] else { panic!("{text}: {found:?}") };
+        let [(line, Content::Nothing { reason })] = &found[..] else { panic!("{text}: {found:?}") };
         assert!(*line == at && reason.contains(expected), "{text}: {line} {reason}");
     }
     assert_eq!(pasted(" \n "), []);
@@ -358,10 +362,13 @@ fn useless_pastes_say_why() {
 #[test]
 fn a_huge_paste_is_bounded_and_says_so() {
     let found = pasted(&"x".repeat(10 << 20));
-    assert!(matches!(&found[..], [Pasted::Nothing { line: 1, reason }] if reason.contains("hoptop import")));
+    assert!(matches!(&found[..], [(1, Content::Nothing { reason })] if reason.contains("hoptop import")));
     assert_eq!(pasted(&"no\n".repeat(10_000)).len(), paste::LINE_LIMIT + 1);
     let quoted = format!("> {}\n", hash()).repeat(3);
-    assert_eq!(pasted(&quoted).len(), 1);
+    assert!(matches!(
+        &pasted(&quoted)[..],
+        [_, (2, Content::Again { line: 1, .. }), (3, Content::Again { line: 1, .. })]
+    ));
 }
 
 fn is_clean(new: &NewTransaction) -> bool {
@@ -416,15 +423,61 @@ proptest! {
                 prop_assert!(inert);
             }
             for pasted in paste(&text, &options) {
-                match pasted {
-                    Pasted::Complete(new) => prop_assert!(is_clean(&new)),
-                    Pasted::Hash { hash, given, .. } => {
-                        prop_assert!(clean(hash.as_str()) == hash.as_str());
+                match pasted.content {
+                    Content::Complete(new) => prop_assert!(is_clean(&new)),
+                    Content::Again { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
+                    Content::Partial { hash, given, .. } => {
+                        prop_assert!(hash.is_none_or(|hash| clean(hash.as_str()) == hash.as_str()));
                         prop_assert!(given.iter().all(|(_, value)| clean(value) == *value));
                     }
-                    Pasted::Nothing { reason, .. } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
+                    Content::Nothing { reason } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
                 }
             }
         }
     }
+}
+
+#[test]
+fn each_kind_of_paste_is_understood_for_what_it_is() {
+    let (hash, base58) = (hash(), "5".repeat(88));
+    let cosmos = "AB".repeat(32);
+    let url = format!("https://api.example/v2/status?transactionId={hash}&fromChainId=42161&toChainId=8453&quoteId=q");
+    let record = format!(
+        r#"{{"id":"{hash}","routerTransactionStatus":"ongoing","fromChain":{{"chainData":{{"chainId":"1"}}}}}}"#
+    );
+    let table = [
+        (hash.clone(), Origin::Text, 3, None),
+        (format!("Hi, my swap ({hash}) is stuck"), Origin::Text, 3, None),
+        (cosmos, Origin::Text, 3, None),
+        (base58, Origin::Text, 3, Some("solana-mainnet-beta")),
+        (format!("see https://arbiscan.io/tx/{hash} please"), Origin::Link, 3, Some("42161")),
+        (format!("https://explorer.example/tx/{hash}"), Origin::Link, 3, None),
+        (format!("{hash},arb,8453,q"), Origin::Row, 1, None),
+        (format!("{HEADER}\n{hash},1,,"), Origin::Row, 2, None),
+        (format!(r#"[{{"transactionId":"{hash}","quoteId":"q"}}]"#), Origin::Object, 2, None),
+        (record, Origin::Record, 2, None),
+        (r#"{"route":{"quoteId":"q"}}"#.to_owned(), Origin::Route, 3, None),
+        (url.clone(), Origin::Request, 0, None),
+        (format!("curl -s \\\n  -H 'x-integrator-id: abc' \\\n  '{url}' | jq ."), Origin::Request, 0, None),
+    ];
+    for (text, origin, lacks, guessed) in table {
+        let found = paste(&text, &Options::default());
+        let [pasted] = &found[..] else { panic!("{text}: {found:?}") };
+        let (missing, guess) = match &pasted.content {
+            Content::Complete(_) => (0, None),
+            Content::Partial { missing, guess, .. } => (missing.len(), guess.as_ref().map(ChainId::as_str)),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!((pasted.origin, missing, guess), (origin, lacks, guessed), "{text}");
+    }
+}
+
+#[test]
+fn of_lines_about_the_same_the_one_that_says_most_counts() {
+    let hash = hash();
+    let text = format!("stuck: {hash}\n{hash},1,10,q\n{hash},1,10,other\n{hash},56,10,q");
+    let found = pasted(&text);
+    let again = |at: usize| matches!(&found[at], (_, Content::Again { line: 2, .. }));
+    assert!(again(0) && again(2), "{found:?}");
+    assert!(matches!((&found[1].1, &found[3].1), (Content::Complete(_), Content::Complete(_))), "{found:?}");
 }

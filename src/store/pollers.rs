@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::{columns, error::StoreError, minutes};
-use crate::domain::need::Need;
+use crate::domain::{need::Need, span, text};
 
 /// The state of a profile's polling, written at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,29 @@ impl PollerReport {
     /// Whether there is a poller that said this: it hasn't stopped, nor been silent for too long.
     pub fn is_live(&self, now: DateTime<Utc>) -> bool {
         self.health != "stopped" && now <= self.valid_until
+    }
+
+    /// Why nothing came that was asked for, for a person, as far as a report says; clean.
+    pub fn why_silent(report: Option<&Self>, now: DateTime<Utc>) -> String {
+        match report {
+            Some(report) if report.health == "waiting" => {
+                "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
+                    .into()
+            }
+            Some(Self { paused_until: Some(until), .. }) if *until > now => {
+                format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
+            }
+            Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
+                let rest = span::long(span::between(now, *until));
+                let why = last_error.as_ref().map_or_else(String::new, |error| format!(": {}", text::clean(error)));
+                match health.as_str() {
+                    "throttled" => format!("the service wants no requests of this ID for {rest}{why}"),
+                    _ => format!("hoptop rests for {rest} after failures{why}"),
+                }
+            }
+            Some(Self { last_error: Some(error), .. }) => text::clean(error),
+            _ => "no answer came in time; check the base URL, the network and the service".into(),
+        }
     }
 }
 

@@ -132,7 +132,8 @@ commands! {
     Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
     FullScreen View [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
     Pane       View [List]             "pane"        ""         ["P"]             "the detail to the side, below, or in brief";
-    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste a hash, a URL or CSV rows";
+    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
+    Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
     Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
     Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu: hashes, IDs, links; y p for the packet that support asks for";
     Browser    Act  [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";

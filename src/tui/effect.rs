@@ -7,6 +7,7 @@ use crate::{
     domain::{
         alert::Snooze,
         ids::{RowId, TxHash},
+        quote::QuoteRequest,
         transaction::NewTransaction,
     },
     store::Edit,
@@ -54,6 +55,27 @@ pub enum Work {
         file: String,
         /// Which ones; `None` for all that are shown.
         rows: Option<Vec<RowId>>,
+    },
+}
+
+/// Something about a question for a route; whoever polls sends it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuoteWork {
+    /// Ask it.
+    Ask {
+        /// What is asked for.
+        request: QuoteRequest,
+        /// How long it is waited for.
+        until: DateTime<Utc>,
+    },
+    /// Read what became of it, by the store's number.
+    Read(i64),
+    /// The same, and say that nobody here wants it any more.
+    Withdraw {
+        /// The store's number.
+        id: i64,
+        /// How long it was wanted.
+        until: DateTime<Utc>,
     },
 }
 
@@ -144,6 +166,8 @@ pub enum Effect {
     LoadLog(Option<u64>),
     /// Find what a person wants marked, in the list as it is shown.
     FindMarks(Markable),
+    /// Do something about a question for a route.
+    Quote(QuoteWork),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

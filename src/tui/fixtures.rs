@@ -301,3 +301,15 @@ pub fn type_in(desk: &mut Desk, text: &str, now: Now) {
         desk.take(Msg::Key(key), now);
     }
 }
+
+/// Opens the quote form and types a question that can be asked, with chains by name.
+pub fn write_quote(desk: &mut Desk, now: Now) {
+    press(desk, &["T"], now);
+    let wallet = "0x1f0a00000000000000000000000000000000c9d2";
+    let (from_token, to_token) =
+        ("0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913");
+    for value in ["arb", from_token, "25000000", "base", to_token, wallet] {
+        type_in(desk, value, now);
+        press(desk, &["Tab"], now);
+    }
+}

@@ -7,6 +7,7 @@
 mod aside;
 mod outward;
 mod pace;
+mod quote;
 mod reading;
 mod wardrobe;
 mod writing;
@@ -334,6 +335,7 @@ impl Dashboard {
             Effect::Delete(rows) => self.delete(rows, at),
             Effect::TakeBack => self.write(at, commands::take_back),
             Effect::DoAgain => self.write(at, commands::do_again),
+            Effect::Quote(work) => self.quote(work, at),
             Effect::LookAt(open) => self.look_at(open, at),
             reading => self.look(reading, at),
         }

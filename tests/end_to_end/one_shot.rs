@@ -197,9 +197,9 @@ fn what_can_only_be_refused_costs_no_request() {
 #[test]
 fn each_refusal_of_a_route_says_what_to_do() {
     let bench = Bench::new(&[]);
-    bench.quote(&["--from-amount", "5"]).assert_refused(1, &["Amount too low", "increase --from-amount"]);
+    bench.quote(&["--from-amount", "5"]).assert_refused(1, &["Amount too low", "increase fromAmount"]);
     let high = "9".repeat(40);
-    bench.quote(&["--from-amount", &high]).assert_refused(1, &["Amount too high", "decrease --from-amount"]);
+    bench.quote(&["--from-amount", &high]).assert_refused(1, &["Amount too high", "decrease fromAmount"]);
     let gone = Ended::of(
         bench
             .home

@@ -13,7 +13,7 @@ use hoptop::{
         text::FIELD_LIMIT,
         transaction::{NewTransaction, Told},
     },
-    intake::{Batch, LineError, Pasted},
+    intake::{Batch, Content, LineError, Pasted},
 };
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -162,16 +162,18 @@ pub fn assert_import(read: &Result<Batch, Vec<LineError>>) {
 /// A paste holds clean values only, and is bounded.
 pub fn assert_paste(found: &[Pasted]) {
     for pasted in found {
-        match pasted {
-            Pasted::Complete(new) => assert_transaction(new),
-            Pasted::Hash { hash, given, .. } => {
+        assert!(pasted.line >= 1);
+        match &pasted.content {
+            Content::Complete(new) => assert_transaction(new),
+            Content::Again { hash, line } => {
+                assert!(*line >= 1);
                 assert_clean(hash.as_str());
+            }
+            Content::Partial { hash, given, .. } => {
+                hash.iter().for_each(|hash| assert_clean(hash.as_str()));
                 given.iter().for_each(|(_, value)| assert_clean(value));
             }
-            Pasted::Nothing { line, reason } => {
-                assert!(*line >= 1);
-                assert_line(reason);
-            }
+            Content::Nothing { reason } => assert_line(reason),
         }
     }
 }

@@ -1,12 +1,19 @@
-//! The dialog for adding and finding: what was pasted or typed, and what was found in it.
+//! The dialog for adding and finding: what was pasted or typed, what was found in it, and where the person is.
+//!
+//! It is read anew on every key; what a person filled in, and what they took the mark off, stays with its hash.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
+pub use super::found::{Cell, Found, Verdict};
 use crate::{
-    domain::ids::{RowId, TxHash},
-    intake::{self, Options, Pasted},
+    domain::{
+        ids::{RowId, TxHash},
+        span, text,
+        transaction::NewTransaction,
+    },
+    intake::{self, Options, Origin},
 };
 
 /// The dialog's state.
@@ -20,6 +27,19 @@ pub struct AddForm {
     pub found: Vec<Found>,
     /// Whether more was pasted than is taken.
     pub overflows: bool,
+    /// What takes the keys.
+    pub focus: Focus,
+    /// The finding that the cursor is at.
+    pub place: usize,
+    /// What is told of all that are tracked, in the order of [`Extra::ALL`].
+    pub extras: [Input; 3],
+    /// What is wrong with that.
+    pub wrong: Option<(Extra, String)>,
+    /// Whether anything was typed by hand, which is lost when the dialog is left.
+    pub is_typed: bool,
+    /// Whether Esc was pressed once, so that once more leaves.
+    pub is_leaving: bool,
+    any_chain: bool,
     /// Of hashes that were asked about the row, if they are tracked.
     tracked: HashMap<String, Option<RowId>>,
     /// Whether the answer about some is still to come.
@@ -28,13 +48,49 @@ pub struct AddForm {
     submitted: bool,
 }
 
-/// What was found in a line, and what is known of it.
-#[derive(Debug)]
-pub struct Found {
-    /// As it was read.
-    pub pasted: Pasted,
-    /// The transaction with this hash that is tracked already.
-    pub known: Option<RowId>,
+/// What takes the keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The line being typed.
+    #[default]
+    Text,
+    /// The findings.
+    Results,
+    /// A value that the finding at the cursor lacks, by its place among these.
+    Cell(usize),
+    /// What is told of all.
+    Extra(Extra),
+}
+
+/// What can be told of all that are tracked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// Their ticket.
+    Ticket,
+    /// Labels, with blanks between them.
+    Labels,
+    /// The estimated route duration.
+    Estimate,
+}
+
+impl Extra {
+    /// All of them, in the order in which Tab reaches them.
+    pub const ALL: [Self; 3] = [Self::Ticket, Self::Labels, Self::Estimate];
+}
+
+/// How many findings there are of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Tracked already.
+    pub known: usize,
+    /// Complete, and marked to be tracked.
+    pub ready: usize,
+    /// Of those the ones that aren't tracked yet: they cost polls.
+    pub new: usize,
+    /// They lack something.
+    pub needs_input: usize,
+    /// Said by another line, or of no use.
+    pub others: usize,
 }
 
 impl AddForm {
@@ -48,46 +104,67 @@ impl AddForm {
         text
     }
 
-    /// How many lines are complete: Enter tracks these.
-    pub fn complete(&self) -> usize {
-        self.found.iter().filter(|found| matches!(found.pasted, Pasted::Complete(_))).count()
+    /// What was found, in numbers.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for found in &self.found {
+            let is_ready = found.new.is_ok() && found.is_marked;
+            counts.ready += usize::from(is_ready);
+            counts.new += usize::from(is_ready && found.known.is_none());
+            match found.verdict() {
+                Verdict::Known => counts.known += 1,
+                Verdict::Ready => {}
+                Verdict::NeedsInput => counts.needs_input += 1,
+                Verdict::Again(_) | Verdict::Nothing => counts.others += 1,
+            }
+        }
+        counts
     }
 
-    /// How many lines say no more than the hash of one that is tracked.
-    pub fn known_only(&self) -> usize {
-        let known = |found: &&Found| matches!(found.pasted, Pasted::Hash { .. }) && found.known.is_some();
-        self.found.iter().filter(known).count()
-    }
-
-    /// How many lines can't be used as they are.
+    /// How many findings are neither tracked nor opened as they are. Words around a hash aren't missed by anybody.
     pub fn left_out(&self) -> usize {
-        self.found.len() - self.complete() - self.known_only()
+        let is_left = |found: &&Found| match found.verdict() {
+            Verdict::Known | Verdict::Again(_) => false,
+            Verdict::Ready => !found.is_marked,
+            Verdict::NeedsInput => true,
+            Verdict::Nothing => found.pasted.origin != Origin::Text,
+        };
+        self.found.iter().filter(is_left).count()
     }
 
-    /// Adds a piece of pasted text at the end.
+    /// Adds a piece of pasted text at the end, without the integrator ID that a command or a body carries.
     pub fn paste(&mut self, text: &str) {
         let text = format!("{}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));
-        let (whole, last) = text.rsplit_once('\n').map_or((None, text.as_str()), |(whole, last)| (Some(whole), last));
+        let text = intake::without_id(&text);
+        let (whole, last) = text.rsplit_once('\n').map_or((None, &*text), |(whole, last)| (Some(whole), last));
         self.lines.extend(whole.into_iter().flat_map(|whole| whole.split('\n')).map(str::to_owned));
         self.input = Input::new(last.to_owned());
     }
 
-    /// Reads the text anew. Of a hash that was found before it stays known whether it is tracked.
+    /// Reads the text anew. Of a hash that was found before it stays known whether it is tracked, and what was filled in.
     pub fn read(&mut self, any_chain: bool) {
+        self.any_chain = any_chain;
         let options = Options { any_chain, ..Options::default() };
-        let found = intake::paste(&self.text(), &options).into_iter();
-        self.found = found.map(|pasted| Found { known: None, pasted }).collect();
-        self.submitted = false;
-        for found in &mut self.found {
+        let mut before: HashMap<String, Found> = self.found.drain(..).map(|found| (found.key(), found)).collect();
+        for pasted in intake::paste(&self.text(), &options) {
+            let mut found = Found::new(pasted, any_chain);
+            if let Some(before) = before.remove(&found.key()) {
+                found.keep(before, any_chain);
+            }
             found.known = found.hash().and_then(|hash| self.tracked.get(hash.as_str()).copied().flatten());
+            self.found.push(found);
         }
+        self.place = self.place.min(self.found.len().saturating_sub(1));
+        self.submitted = false;
     }
 
     /// The hashes of which isn't known whether they are tracked; who asks is to bring the answer to
     /// [`take_in`](Self::take_in).
     pub fn ask(&mut self) -> Vec<TxHash> {
+        let mut seen = HashSet::new();
         let hashes = self.found.iter().filter_map(Found::hash);
-        let unknown: Vec<TxHash> = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str())).cloned().collect();
+        let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.as_str()));
+        let unknown: Vec<TxHash> = unknown.cloned().collect();
         self.asked = !unknown.is_empty();
         unknown
     }
@@ -110,14 +187,135 @@ impl AddForm {
         self.submitted = self.asked;
         self.asked
     }
-}
 
-impl Found {
-    fn hash(&self) -> Option<&TxHash> {
-        match &self.pasted {
-            Pasted::Complete(new) => Some(&new.told.transaction_id),
-            Pasted::Hash { hash, .. } => Some(hash),
-            Pasted::Nothing { .. } => None,
+    /// The finding that the cursor is at.
+    pub fn at_cursor(&self) -> Option<&Found> {
+        self.found.get(self.place)
+    }
+
+    /// The same, to change it.
+    pub fn at_cursor_mut(&mut self) -> Option<&mut Found> {
+        self.found.get_mut(self.place)
+    }
+
+    /// What the keys do now, for the footer.
+    pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
+        let verdict = self.at_cursor().map(Found::verdict);
+        let opens = self.at_cursor().is_some_and(|found| found.opens().is_some());
+        let counts = self.counts();
+        let enter = match (self.focus, verdict) {
+            (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => "fill in",
+            (Focus::Cell(_), _) => "done",
+            (Focus::Results, _) if opens => "open",
+            _ if counts.ready > 0 => "track",
+            _ if counts.known > 0 => "open",
+            _ if counts.needs_input > 0 => "fill in",
+            _ => "track or open",
+        };
+        let mut hints = vec![("Enter", enter)];
+        if self.focus == Focus::Results {
+            hints.push(("Space", "mark"));
+            hints.extend((verdict == Some(Verdict::NeedsInput)).then_some(("t", "ask for it")));
+            hints.extend((verdict == Some(Verdict::Nothing)).then_some(("t", "ask for it")));
         }
+        hints.extend((!self.found.is_empty()).then_some(("Tab", "next")));
+        hints.push(("Esc", "cancel"));
+        hints
+    }
+
+    /// What Tab goes through, in its order.
+    fn stops(&self) -> Vec<Focus> {
+        let cells = self.at_cursor().map_or(0, |found| if found.known.is_some() { 0 } else { found.cells.len() });
+        let results = (!self.found.is_empty()).then_some(Focus::Results);
+        let cells = (0..cells).map(Focus::Cell);
+        let extras = Extra::ALL.map(Focus::Extra);
+        [Focus::Text].into_iter().chain(results).chain(cells).chain(extras).collect()
+    }
+
+    /// Goes on to what takes the keys next, or back.
+    pub fn turn(&mut self, forwards: bool) {
+        self.settle();
+        let stops = self.stops();
+        let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
+        let next = if forwards { here + 1 } else { here + stops.len() - 1 };
+        self.focus = stops.get(next % stops.len().max(1)).copied().unwrap_or_default();
+    }
+
+    /// Moves among the findings; above the first is the text.
+    pub fn move_by(&mut self, findings: isize) {
+        self.settle();
+        let last = self.found.len().saturating_sub(1);
+        self.focus = match (self.focus, self.found.is_empty()) {
+            (_, true) => Focus::Text,
+            (Focus::Results, _) if self.place == 0 && findings < 0 => Focus::Text,
+            (Focus::Text, _) if findings < 0 => Focus::Text,
+            (Focus::Results | Focus::Cell(_), _) => {
+                self.place = self.place.saturating_add_signed(findings).min(last);
+                Focus::Results
+            }
+            (Focus::Text | Focus::Extra(_), _) => Focus::Results,
+        };
+    }
+
+    /// The field that takes the keys, unless the findings do.
+    pub fn focused_input(&mut self) -> Option<&mut Input> {
+        match self.focus {
+            Focus::Text => Some(&mut self.input),
+            Focus::Results => None,
+            Focus::Cell(place) => self.found.get_mut(self.place)?.cells.get_mut(place).map(|cell| {
+                cell.is_guess = false;
+                &mut cell.input
+            }),
+            Focus::Extra(extra) => self.extras.get_mut(extra as usize),
+        }
+    }
+
+    /// What was typed into a field has changed, other than into the text.
+    pub fn changed(&mut self) {
+        let any_chain = self.any_chain;
+        match self.focus {
+            Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.look_again(any_chain)),
+            Focus::Extra(_) => self.wrong = None,
+            Focus::Text | Focus::Results => {}
+        }
+    }
+
+    /// Puts a chain's ID in the place of its name, where only one is meant.
+    pub fn settle(&mut self) {
+        let any_chain = self.any_chain;
+        if let (Focus::Cell(_), Some(found)) = (self.focus, self.at_cursor_mut()) {
+            found.settle(any_chain);
+        }
+    }
+
+    /// What is to be tracked, with what is told of all; nothing if that can't be. What a line says itself stays.
+    pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
+        let value = |extra: Extra| self.extras.get(extra as usize).map_or("", Input::value);
+        let ticket = text::clean_or_none(value(Extra::Ticket));
+        let labels = value(Extra::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
+        let labels: Vec<String> = labels.collect();
+        let estimate = match value(Extra::Estimate).trim() {
+            "" => None,
+            typed => {
+                match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {
+                    Ok(estimate) => Some(estimate),
+                    Err(reason) => {
+                        (self.wrong, self.focus) = (Some((Extra::Estimate, reason)), Focus::Extra(Extra::Estimate));
+                        return None;
+                    }
+                }
+            }
+        };
+        let told = |new: &NewTransaction| {
+            let mut new = new.clone();
+            new.told.ticket = new.told.ticket.or_else(|| ticket.clone());
+            new.told.estimate = new.told.estimate.or(estimate);
+            let own: Vec<String> = labels.iter().filter(|label| !new.labels.contains(label)).cloned().collect();
+            new.labels.extend(own);
+            new
+        };
+        let ready =
+            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(told);
+        Some(ready.collect())
     }
 }

@@ -8,6 +8,7 @@ pub mod add;
 pub mod alerts;
 pub mod columns;
 pub mod detail;
+pub mod found;
 pub mod help;
 pub mod history;
 pub mod list;
@@ -18,6 +19,7 @@ pub mod menu;
 pub mod offer;
 pub mod palette;
 pub mod prompt;
+pub mod quote;
 pub mod raw;
 pub mod stats;
 
@@ -40,6 +42,7 @@ use self::{
     offer::Offer,
     palette::Palette,
     prompt::Prompt,
+    quote::QuoteForm,
     stats::Charts,
 };
 use crate::{
@@ -103,7 +106,7 @@ pub enum Overlay {
         before: String,
     },
     /// Adding or finding.
-    Add(AddForm),
+    Add(Box<AddForm>),
     /// The command line.
     Palette(Palette),
     /// One line, for an action that takes words.
@@ -112,6 +115,8 @@ pub enum Overlay {
     Menu(Menu),
     /// Texts to copy, or links to open.
     Offer(Offer),
+    /// Asking for a route.
+    Quote(Box<QuoteForm>),
 }
 
 /// How a notice is meant.
@@ -220,6 +225,8 @@ pub struct Model {
     pub history: Option<(RowId, History)>,
     /// What is remembered for the next start, but for the filter that is shown.
     pub memory: Memory,
+    /// The quote form as it was left.
+    pub quote: Option<Box<QuoteForm>>,
     /// What was last said to be open, and when.
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
@@ -261,6 +268,7 @@ impl Model {
             detail: Detail::default(),
             history: None,
             memory: Memory::default(),
+            quote: None,
             looked_at: None,
             poller: None,
             trouble: None,

@@ -1,42 +1,126 @@
-//! Adding and finding: parsed as typed; Enter tracks what is complete and opens what is known.
+//! Adding and finding: parsed as typed; Enter tracks what is complete, opens what is known and goes to what is missing.
 
 use std::collections::HashMap;
 
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::Effect;
+use super::{Effect, quote};
 use crate::{
     clock::Now,
-    domain::ids::RowId,
-    intake::Pasted,
+    domain::{ask, ids::RowId, text},
     store::ImportReport,
-    tui::model::{Model, Overlay, Tone, list::Tab},
+    tui::model::{
+        Model, Overlay, Tone,
+        add::{Focus, Found, Verdict},
+        list::Tab,
+    },
 };
 
 /// More of a paste isn't taken: it is read anew on every key press, and what is longer is a file for `hoptop import`.
 const PASTE_LIMIT: usize = 128 * 1024;
 
-pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
-    match key.code {
-        KeyCode::Esc => model.overlay = Overlay::None,
-        KeyCode::Enter => return submit(model),
-        KeyCode::Backspace if form.input.value().is_empty() => {
+    if key.code == KeyCode::Esc {
+        leave(model);
+        return Vec::new();
+    }
+    form.is_leaving = false;
+    match (key.code, form.focus) {
+        (KeyCode::Enter, _) => return enter(model),
+        (KeyCode::Tab, _) => form.turn(true),
+        (KeyCode::BackTab, _) => form.turn(false),
+        (KeyCode::Down, _) => form.move_by(1),
+        (KeyCode::Up, _) => form.move_by(-1),
+        (_, Focus::Results) => return on_result_key(model, key.code, now),
+        (KeyCode::Backspace, Focus::Text) if form.input.value().is_empty() => {
             form.input = Input::new(form.lines.pop().unwrap_or_default());
             return read(model);
         }
         _ => {
-            if form.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                return read(model);
+            let input = form.focused_input();
+            if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
+                form.is_typed = true;
+                form.changed();
+                return if form.focus == Focus::Text { read(model) } else { Vec::new() };
             }
         }
     }
     Vec::new()
 }
 
+/// Leaves; what was typed by hand isn't lost by one key.
+fn leave(model: &mut Model) {
+    match &mut model.overlay {
+        Overlay::Add(form) if form.is_typed && !form.is_leaving => form.is_leaving = true,
+        _ => model.overlay = Overlay::None,
+    }
+}
+
+/// Keys while the findings take them.
+fn on_result_key(model: &mut Model, code: KeyCode, now: Now) -> Vec<Effect> {
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    match code {
+        KeyCode::Char('j') => form.move_by(1),
+        KeyCode::Char('k') => form.move_by(-1),
+        KeyCode::Char(' ') => {
+            form.at_cursor_mut().into_iter().for_each(|found| found.is_marked = !found.is_marked);
+            form.move_by(1);
+        }
+        KeyCode::Char('t') => return ask_for_missing(model, now),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Copies the reply that asks for what the finding at the cursor lacks.
+fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Overlay::Add(form) = &model.overlay else { return Vec::new() };
+    let Some(found) = form.at_cursor() else { return Vec::new() };
+    match found.missing().as_slice() {
+        [] => model.tell(Tone::Bad, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => model.tell(Tone::Bad, "It is tracked; Enter opens it.", now.mono),
+        missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
+    }
+    Vec::new()
+}
+
+/// Enter: of a finding that lacks something it goes to what it lacks, of a known one it opens it; else it tracks all that
+/// are marked.
+fn enter(model: &mut Model) -> Vec<Effect> {
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    form.settle();
+    let missing = form.at_cursor().and_then(Found::first_missing);
+    match (form.focus, form.at_cursor().map(Found::verdict)) {
+        (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => {
+            form.focus = missing.map_or(Focus::Results, Focus::Cell);
+            Vec::new()
+        }
+        // What was filled in last completes it: a look at it, before it is tracked.
+        (Focus::Cell(_), _) => {
+            form.focus = Focus::Results;
+            Vec::new()
+        }
+        (Focus::Results, _) => match form.at_cursor().and_then(Found::opens) {
+            Some(row) => open(model, row),
+            None => submit(model),
+        },
+        (Focus::Text | Focus::Extra(_), _) => submit(model),
+    }
+}
+
 pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    form.is_leaving = false;
+    if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
+        let pasted = text::clean(text);
+        form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
+        form.is_typed = true;
+        form.changed();
+        return Vec::new();
+    }
+    form.focus = Focus::Text;
     let room = PASTE_LIMIT.saturating_sub(form.text().len());
     form.overflows |= text.len() > room;
     if room == 0 {
@@ -61,25 +145,30 @@ pub(super) fn on_known(model: &mut Model, known: &HashMap<String, RowId>) -> Vec
     if form.take_in(known) { submit(model) } else { Vec::new() }
 }
 
+/// Tracks all that are marked and complete; without such ones it opens the first that is known, or goes to what is missing.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
-    let complete = form.found.iter().filter_map(|found| match &found.pasted {
-        Pasted::Complete(new) => Some(new.clone()),
-        _ => None,
-    });
-    let complete: Vec<_> = complete.collect();
-    if !complete.is_empty() {
-        return vec![Effect::Import(complete)];
+    let Some(batch) = form.batch() else { return Vec::new() };
+    if !batch.is_empty() {
+        return vec![Effect::Import(batch)];
     }
     if form.wait_for_known() {
         return Vec::new();
     }
     if let Some(row) = form.found.iter().find_map(|found| found.known) {
-        model.overlay = Overlay::None;
-        model.open_detail();
-        return reveal(model, row);
+        return open(model, row);
+    }
+    if let Some(place) = form.found.iter().position(|found| found.first_missing().is_some()) {
+        form.place = place;
+        form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
     }
     Vec::new()
+}
+
+fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
+    model.overlay = Overlay::None;
+    model.open_detail();
+    reveal(model, row)
 }
 
 /// Shows a transaction, whatever view and filter hide it; one that the store hasn't told us of yet as soon as it does.
@@ -107,11 +196,13 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
             let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
             model.tell(tone, text, now.mono);
-            if let (Overlay::Add(_), Some(row)) = (&model.overlay, report.first()) {
+            let is_done = quote::on_tracked(model) || matches!(model.overlay, Overlay::Add(_));
+            if let (true, Some(row)) = (is_done, report.first()) {
                 model.overlay = Overlay::None;
                 return reveal(model, row);
             }
         }
+        Err(error) if quote::on_not_tracked(model, &error) => {}
         Err(error) => model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono),
     }
     Vec::new()

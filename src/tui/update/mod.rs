@@ -17,6 +17,7 @@ mod palette;
 mod pointer;
 mod poll;
 mod prompt;
+mod quote;
 mod theme;
 
 use std::{collections::HashMap, time::Duration};
@@ -24,14 +25,13 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
-pub use self::offer::Copied;
+pub use self::{offer::Copied, quote::QuoteHeard};
 use super::{
     command::{Context, Id},
     effect::{Effect, Markable, Work},
     keymap,
     model::{
         Model, Overlay, Overview, Screen, Tone,
-        add::AddForm,
         alerts::AlertPage,
         help::HelpPage,
         history::History,
@@ -93,6 +93,8 @@ pub enum Msg {
     FoundMarks(Option<Vec<RowId>>),
     /// Which hashes are tracked, by the text that was asked for.
     Known(HashMap<String, RowId>),
+    /// What became of a question for a route.
+    Quote(QuoteHeard),
     /// An import ended.
     Imported(Result<ImportReport, String>),
     /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
@@ -157,10 +159,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Paste(text) => on_paste(model, &text),
         Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
         Msg::Resize(columns, rows) => {
-            model.size = (columns, rows);
-            model.list.height = view::list_height(model);
-            model.list.scroll_into_view();
-            model.list.look_again();
+            on_resize(model, (columns, rows));
             Vec::new()
         }
         Msg::News(heard) => on_news(model, *heard, now),
@@ -189,6 +188,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Known(known) => add::on_known(model, &known),
+        Msg::Quote(heard) => quote::on_heard(model, heard, now),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Trouble(trouble) => {
             model.trouble = trouble;
@@ -212,6 +212,13 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Tick => on_tick(model, now),
     }
+}
+
+fn on_resize(model: &mut Model, size: (u16, u16)) {
+    model.size = size;
+    model.list.height = view::list_height(model);
+    model.list.scroll_into_view();
+    model.list.look_again();
 }
 
 /// Says what the person has open, when that changes and now and then while it stays.
@@ -239,12 +246,13 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
         model.look_again();
     }
     let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
-    let aside = aside::read_if_due(model, now.mono);
+    let aside = aside::read_if_due(model, now.mono).into_iter().chain(quote::on_tick(model, now));
     alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(aside).collect()
 }
 
 fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
+    let quote = quote::on_news(model, &news);
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
@@ -255,7 +263,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let is_news = is_news || news.polls_dropped;
     let touched = news.rows(true);
     if !is_news && !touched.iter().any(is_shown) {
-        return Vec::new();
+        return quote.into_iter().collect();
     }
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
@@ -264,7 +272,7 @@ fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     reload.iter().for_each(|_| model.detail.raw.look_again());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).collect()
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).collect()
 }
 
 /// What is open and was removed can't stay open.
@@ -338,12 +346,16 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
             prompt::on_paste(model, text);
             Vec::new()
         }
+        Overlay::Quote(_) => {
+            quote::on_paste(model, text);
+            Vec::new()
+        }
         Overlay::Help(page) if help::is_sought(text) => {
             help::on_paste(page, text, &model.setting.keys);
             Vec::new()
         }
         Overlay::None | Overlay::Help(_) | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
-            model.overlay = Overlay::Add(AddForm::default());
+            model.overlay = Overlay::Add(Box::default());
             add::on_paste(model, text)
         }
     }
@@ -363,11 +375,12 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     match &model.overlay {
         Overlay::Filter { .. } => return filter::on_key(model, key),
         Overlay::Find { .. } => return detail::on_key(model, key),
-        Overlay::Add(_) => return add::on_key(model, key),
+        Overlay::Add(_) => return add::on_key(model, key, now),
         Overlay::Offer(_) => return offer::on_key(model, key, now),
         Overlay::Palette(_) => return palette::on_key(model, key, now),
         Overlay::Prompt(_) => return prompt::on_key(model, key),
         Overlay::Menu(_) => return menu::on_key(model, key, now),
+        Overlay::Quote(_) => return quote::on_key(model, key, now),
         Overlay::Help(_) => return help::on_key(model, key, now),
         Overlay::None | Overlay::Answer { .. } => {}
     }
@@ -456,7 +469,8 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         }
         Id::Delete => palette::open(model, "delete "),
         Id::Theme => palette::open(model, "theme "),
-        Id::Add => model.overlay = Overlay::Add(AddForm::default()),
+        Id::Add => model.overlay = Overlay::Add(Box::default()),
+        Id::Quote => quote::open(model),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
         Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
         Id::Fold => model.detail.raw.turn(),

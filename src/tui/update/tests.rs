@@ -21,6 +21,7 @@ use crate::{
         effect::Work,
         fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::{
+            add::Focus,
             alerts::AlertTab,
             detail::DetailTab,
             history::{EntryKind, HistoryEntry},
@@ -181,6 +182,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
         Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
+        Id::Quote => matches!(&model.overlay, Overlay::Quote(form) if form.place == 0),
         Id::Answer => {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
@@ -435,10 +437,12 @@ fn row(number: i64) -> String {
 }
 
 mod act;
+mod add;
 mod alerts;
 mod aside;
 mod columns;
 mod marks;
+mod quote;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
     match effects {
@@ -516,8 +520,8 @@ fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
     let [found] = &form.found[..] else { panic!("{:?}", form.found) };
-    let crate::intake::Pasted::Hash { missing, .. } = &found.pasted else { panic!("{found:?}") };
-    assert_eq!((&missing[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+    assert_eq!((&found.missing()[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
+    assert_eq!(form.focus, Focus::Cell(0));
 }
 
 #[test]

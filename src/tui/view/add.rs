@@ -1,4 +1,15 @@
-//! The dialog for adding and finding: the text, and below it what was found, line by line.
+//! The dialog for adding and finding.
+//!
+//! ```text
+//! ┌ paste anything ──────┐
+//! └ what it comes to ────┘
+//!     LINE RESULT         TX          FROM   TO    QUOTE ID     ACTION
+//!   words on the finding at the cursor
+//!   Ticket [    ]  Labels [    ]  Est. route time [    ]
+//!   Cost   what it does to the budget
+//! ```
+//!
+//! The verdict of each line stands at its left, whatever the width.
 
 use ratatui::{
     Frame,
@@ -6,127 +17,143 @@ use ratatui::{
     text::{Line, Span},
     widgets::{Block, Paragraph},
 };
+use tui_input::Input;
 
-use super::Look;
+use super::{Look, field, findings};
 use crate::{
-    domain::{text, width},
-    intake::Pasted,
-    tui::model::add::{AddForm, Found},
+    domain::{need, span, text, width},
+    tui::model::add::{AddForm, Counts, Extra, Focus},
 };
 
-pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
-    let [input, results] = Layout::vertical([Constraint::Length(8), Constraint::Fill(1)]).areas(pane);
-    draw_input(look, form, input, frame);
-    let columns = usize::from(results.width);
-    let mut lines = vec![Line::default()];
-    if form.found.is_empty() {
-        lines.extend(GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
-    } else {
-        lines.push(Line::styled(
-            width::cut(&format!(" {:<12} {:<13} WHAT", "RESULT", "TX"), columns, ""),
-            look.theme.dim(),
-        ));
-        let room = usize::from(results.height).saturating_sub(2);
-        let mut shown = 0;
-        for found in &form.found {
-            let result = result(look, found, columns);
-            if lines.len() + result.len() > room {
-                break;
-            }
-            lines.extend(result);
-            shown += 1;
-        }
-        if form.found.len() > shown {
-            lines.push(Line::styled(format!(" and {} more", form.found.len() - shown), look.theme.dim()));
-        }
-        lines.push(Line::styled(format!(" {}", enter(form)), look.theme.label()));
-    }
-    frame.render_widget(Paragraph::new(lines), results);
-}
+/// Below so many rows there is no frame, no cost and nothing that is told of all.
+const LOW: u16 = 12;
 
-/// Where the words on a finding begin.
-const INDENT: usize = 28;
-
-const GUIDE: [&str; 5] = [
+const GUIDE: [&str; 6] = [
     "Known ones are found by a hash, a part of one, or an explorer's URL.",
     "To track a new one the service needs four values:",
     "  transactionId,fromChainId,toChainId,quoteId",
-    "  for example 0x9f3c...e21b,42161,8453,5f2a90   (chain IDs, not names)",
-    "Rows of CSV and JSON objects work too, also many at once.",
+    "  for example 0x9f3c...e21b,42161,8453,5f2a90",
+    "Rows of CSV, JSON, a curl command, the service's own answers and the text of a",
+    "ticket work too, also many at once. What is missing is asked for.",
 ];
 
+pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let low = pane.height < LOW;
+    let typed = u16::try_from(form.lines.len()).unwrap_or(u16::MAX).saturating_add(3).clamp(4, 6);
+    let [input, results, note, extras, cost] = Layout::vertical([
+        Constraint::Length(if low { 1 } else { typed }),
+        Constraint::Fill(1),
+        Constraint::Length(2),
+        Constraint::Length(u16::from(!low)),
+        Constraint::Length(u16::from(!low)),
+    ])
+    .areas(pane);
+    match low {
+        true => draw_line(look, form, input, frame),
+        false => draw_input(look, form, input, frame),
+    }
+    if form.found.is_empty() {
+        let guide = GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+        frame.render_widget(Paragraph::new(guide.collect::<Vec<_>>()), results);
+    } else {
+        findings::draw(look, form, results, frame);
+        draw_extras(look, form, extras, frame);
+        frame.render_widget(cost_line(look, form, cost.width), cost);
+    }
+    findings::draw_note(look, form, note, frame);
+}
+
+/// The last line alone, where there is no room for a frame.
+fn draw_line(look: &Look<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
+    let line = Rect { x: line.x + u16::from(line.width > 0), width: line.width.saturating_sub(1), ..line };
+    field::draw((&form.input, form.focus == Focus::Text), look.theme.label(), line, frame);
+}
+
 fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
-    let foot = match form.overflows {
-        true => Span::styled(" the end was left out: `hoptop import FILE` takes any size ", look.theme.warning()),
-        false => Span::styled(" parsed as you type ", look.theme.dim()),
+    let columns = usize::from(pane.width.saturating_sub(2));
+    let foot = match (form.is_leaving, form.overflows) {
+        (true, _) => Span::styled(" Esc again leaves, and what was typed is lost ", look.theme.critical()),
+        (false, true) => {
+            Span::styled(" the end was left out: `hoptop import FILE` takes any size ", look.theme.warning())
+        }
+        (false, false) => Span::styled(summary(form), look.theme.dim()),
     };
+    let title =
+        width::cut(" Add or find: paste a hash, a URL, CSV, JSON, curl, ticket text ", columns, look.theme.ellipsis);
     let block = Block::bordered()
         .border_set(look.theme.border)
-        .title(Span::styled(" Add or find: paste a hash, an explorer URL, CSV or JSON ", look.theme.label()))
+        .title(Span::styled(title, look.theme.label()))
         .title_bottom(foot);
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let height = usize::from(inner.height).max(1);
-    let columns = usize::from(inner.width);
     let earlier = form.lines.len().saturating_sub(height - 1);
     let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, look.theme.ellipsis));
     let mut lines: Vec<Line<'_>> = form.lines.iter().skip(earlier).map(cut).collect();
     let row = lines.len();
     // The end of the line that is being typed stays in sight.
-    let scroll = form.input.visual_scroll(columns.saturating_sub(1));
-    let typed: String = form.input.value().chars().filter(|letter| !letter.is_control()).skip(scroll).collect();
-    lines.push(Line::raw(width::cut(&typed, columns, "")));
+    let (typed, column) = field::window(&form.input, columns);
+    lines.push(Line::raw(typed));
     frame.render_widget(Paragraph::new(lines), inner);
-    let column = form.input.visual_cursor().saturating_sub(scroll).min(columns.saturating_sub(1));
-    if inner.area() > 0 && row < height {
+    let column = column.min(columns.saturating_sub(1));
+    if form.focus == Focus::Text && inner.area() > 0 && row < height {
         frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));
     }
 }
 
-/// One finding: what it is, and what to do about it, on as many lines as that takes.
-fn result(look: &Look<'_>, found: &Found, columns: usize) -> Vec<Line<'static>> {
-    let (word, style, hash, what) = match (&found.pasted, found.known) {
-        (Pasted::Complete(new), known) => {
-            let what = format!("{} > {}  quoteId {}", new.told.from_chain, new.told.to_chain, new.told.quote_id);
-            let word = if known.is_some() { "known" } else { "ready" };
-            (word, look.theme.good(), new.told.transaction_id.short(look.theme.ellipsis), what)
-        }
-        (Pasted::Hash { hash, .. }, Some(_)) => {
-            ("known", look.theme.good(), hash.short(look.theme.ellipsis), "Enter opens it".into())
-        }
-        (Pasted::Hash { hash, missing, .. }, None) => {
-            let what = format!("not tracked; lacks {}", missing.join(", "));
-            ("needs more", look.theme.warning(), hash.short(look.theme.ellipsis), what)
-        }
-        (Pasted::Nothing { line, reason }, _) => {
-            ("nothing", look.theme.warning(), format!("line {line}"), reason.clone())
-        }
-    };
-    let head = [format!(" {word:<12} "), width::fit(&hash, 13, look.theme.ellipsis)];
-    let wrapped = width::wrap(&what, columns.saturating_sub(INDENT));
-    let line = |(index, text): (usize, String)| match (index, &head) {
-        (0, [word, hash]) => {
-            Line::from(vec![Span::styled(word.clone(), style), Span::raw(hash.clone()), Span::raw(format!(" {text}"))])
-        }
-        _ => Line::raw(format!("{}{text}", " ".repeat(INDENT))),
-    };
-    wrapped.into_iter().enumerate().map(line).collect()
+/// What the text comes to.
+fn summary(form: &AddForm) -> String {
+    let Counts { known, new, needs_input, others, .. } = form.counts();
+    let counted = [(known, "known"), (new, "to track"), (needs_input, "to fill in"), (others, "of no use")];
+    let parts: Vec<_> =
+        counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if parts.is_empty() { " parsed as you type ".into() } else { format!(" {} ", parts.join(", ")) }
 }
 
-fn enter(form: &AddForm) -> String {
-    let [complete, known, left_out] = [form.complete(), form.known_only(), form.left_out()];
-    let rest = match left_out {
-        0 => String::new(),
-        1 => " One line is left out.".into(),
-        many => format!(" {many} lines are left out."),
-    };
-    match (complete, known) {
-        (0, 0) if form.found.iter().any(|found| matches!(found.pasted, Pasted::Hash { .. })) => {
-            "Nothing to track yet: add what is missing behind the hash, with commas between.".into()
-        }
-        (0, 0) => "Nothing to track yet.".into(),
-        (0, _) => "Enter opens the known one.".into(),
-        (1, _) => format!("Enter tracks it, or updates what differs.{rest}"),
-        (many, _) => format!("Enter tracks these {many}, or updates what differs.{rest}"),
+fn draw_extras(look: &Look<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
+    let [ticket, labels, estimate] =
+        Layout::horizontal([Constraint::Fill(3), Constraint::Fill(3), Constraint::Fill(4)]).areas(line);
+    for (extra, label, pane) in [
+        (Extra::Ticket, " Ticket ", ticket),
+        (Extra::Labels, " Labels ", labels),
+        (Extra::Estimate, " Est. route time ", estimate),
+    ] {
+        let is_wrong = form.wrong.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
+        let style = if is_wrong { look.theme.critical() } else { look.theme.label() };
+        let [name, value] =
+            Layout::horizontal([Constraint::Length(width::of(label) as u16), Constraint::Fill(1)]).areas(pane);
+        frame.render_widget(Span::styled(label, style), name);
+        let is_focused = form.focus == Focus::Extra(extra);
+        let empty = Input::default();
+        let input = form.extras.get(extra as usize).unwrap_or(&empty);
+        field::draw((input, is_focused), if is_focused { look.theme.key() } else { look.theme.dim() }, value, frame);
     }
+}
+
+/// What those that are to be tracked do to the budget.
+fn cost_line(look: &Look<'_>, form: &AddForm, columns: u16) -> Line<'static> {
+    let count = form.counts().new;
+    let need = look.model.live_poller(look.now.wall).and_then(|report| report.need);
+    let label = Span::styled(" Cost   ", look.theme.label());
+    let (words, style) = match (count, need) {
+        (0, _) => ("nothing: none of it is new and ready".to_owned(), look.theme.dim()),
+        (_, None) => ("none is spent while nobody polls".to_owned(), look.theme.warning()),
+        (_, Some(now)) => {
+            let with = now.with_new(count);
+            let then = with.grown_up(count);
+            let style = if then.is_short() { look.theme.warning() } else { look.theme.good() };
+            let young = span::short(need::YOUNG.to_std().unwrap_or_default());
+            let words = format!(
+                "{count} new: need {:.2} > {:.2} for {young}, then {:.2} of {:.2} rps: {}",
+                now.polls,
+                with.polls,
+                then.polls,
+                now.allowed,
+                with.word()
+            );
+            (words, style)
+        }
+    };
+    let room = usize::from(columns).saturating_sub(width::of(&label.content));
+    Line::from(vec![label, Span::styled(width::cut(&words, room, look.theme.ellipsis), style)])
 }

@@ -16,6 +16,8 @@ mod alerts;
 mod answer;
 mod columns;
 mod detail;
+mod field;
+mod findings;
 mod ground;
 mod header;
 mod help;
@@ -29,6 +31,7 @@ mod offer;
 mod palette;
 mod pointer;
 mod prompt;
+mod quote;
 mod stats;
 mod status;
 
@@ -102,6 +105,10 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::draw(look, form, panes.body, frame);
+        }
+        Overlay::Quote(form) => {
+            frame.render_widget(Clear, panes.body);
+            quote::draw(look, form, panes.body, frame);
         }
         Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
         Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),

@@ -27,6 +27,8 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         Line::styled(format!(" {}", notice.text), style)
     });
     match pane.height {
+        // What isn't a command of the list has its keys nowhere else.
+        0 | 1 if matches!(look.model.overlay, Overlay::Add(_) | Overlay::Quote(_)) => vec![notice.unwrap_or(keys)],
         0 | 1 => vec![notice.unwrap_or_else(|| compact(look, columns))],
         2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look, columns), keys],
         _ => vec![alerts(look, columns), budget(look, columns), notice.unwrap_or_else(|| poller(look, columns)), keys],
@@ -177,9 +179,10 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         },
         Overlay::Offer(_) => hints(&mut [("j k", "choose"), ("Enter", "take"), ("Esc", "close")].into_iter()),
         Overlay::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
-        Overlay::Add(_) => hints(&mut [("Enter", "track or open"), ("Esc", "cancel")].into_iter()),
+        Overlay::Add(form) => hints(&mut form.hints().into_iter()),
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
+        Overlay::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
         Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Overlay::Help(page) => {
             let leave = if page.wanted().is_empty() { "close" } else { "all keys again" };

@@ -359,11 +359,13 @@ fn filter_that_hides_all() {
     insta::assert_snapshot!(screen(&model));
 }
 
+mod add;
 mod arrangement;
 mod help;
 mod hyperlinks;
 mod log;
 mod queue;
+mod quote;
 mod themes;
 
 #[test]
@@ -433,6 +435,8 @@ const SCREENS: &[(&str, Make)] = &[
     }),
     ("filter error", filter_error),
     ("add", add_dialog),
+    ("add filling in", add::filling_in),
+    ("hostile add", add::hostile),
     ("copy", |size| {
         let mut model = detail(size);
         press(&mut model, &["y", "j", "j", "j", "j"], now());
@@ -443,6 +447,10 @@ const SCREENS: &[(&str, Make)] = &[
         press(&mut model, &["O"], now());
         model
     }),
+    ("quote", |size| quote::with_answer(size, quote::route())),
+    ("quote refused", |size| quote::with_answer(size, quote::refusal("No route found"))),
+    ("hostile quote", |size| quote::with_answer(size, quote::refusal(quote::HOSTILE))),
+    ("quote tracking", quote::tracking),
     ("unauthorized", unauthorized),
     ("hostile", hostile),
     ("hostile detail", |size| {

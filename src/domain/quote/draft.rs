@@ -1,0 +1,201 @@
+//! A request for a route as a person writes it, on the command line or in the dashboard's form; and what came, in words.
+//!
+//! It must never let a request through that can only be refused, nor shorten an address.
+
+use chrono::{DateTime, Utc};
+
+use super::{Amount, Quote, QuoteRequest};
+use crate::domain::{chains, deadline::Deadline, span, text};
+
+macro_rules! parts {
+    ($($part:ident $name:literal,)*) => {
+        /// One value of a request.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Part { $(#[doc = concat!("`", $name, "`.")] $part,)* }
+
+        impl Part {
+            /// All of them, in the order in which a person writes them.
+            pub const ALL: [Self; 7] = [$(Self::$part,)*];
+
+            /// Its name, as the service has it (`service.md` 4.2).
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$part => $name,)* }
+            }
+        }
+    };
+}
+
+parts! {
+    FromChain "fromChain",
+    FromToken "fromToken",
+    FromAmount "fromAmount",
+    ToChain "toChain",
+    ToToken "toToken",
+    FromAddress "fromAddress",
+    ToAddress "toAddress",
+}
+
+/// What a person has written.
+#[derive(Clone, Copy, Debug)]
+pub struct Draft<'a> {
+    /// Source chain's ID.
+    pub from_chain: &'a str,
+    /// Source token's address.
+    pub from_token: &'a str,
+    /// An integer in the token's smallest unit.
+    pub from_amount: &'a str,
+    /// Destination chain's ID.
+    pub to_chain: &'a str,
+    /// Destination token's address.
+    pub to_token: &'a str,
+    /// The user's address on the source chain.
+    pub from_address: &'a str,
+    /// The recipient's address; `None` for the same.
+    pub to_address: Option<&'a str>,
+    /// Pricing only.
+    pub quote_only: bool,
+}
+
+/// What is wrong with one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// Which one.
+    pub part: Part,
+    /// The reason and the way out.
+    pub reason: String,
+}
+
+impl Draft<'_> {
+    /// The request, or everything that is wrong with it. With `any_chain` chain IDs pass that aren't known.
+    ///
+    /// # Errors
+    /// If the service could only refuse it.
+    pub fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<Wrong>> {
+        let mut wrong = Vec::new();
+        let mut keep = |part, reason: String| wrong.push(Wrong { part, reason });
+        let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
+        let from_chain = chain(self.from_chain).map_err(|reason| keep(Part::FromChain, reason)).ok();
+        let from_token = address(self.from_token).map_err(|reason| keep(Part::FromToken, reason)).unwrap_or_default();
+        let amount = Amount::parse(self.from_amount).map_err(|error| keep(Part::FromAmount, error.to_string())).ok();
+        let to_chain = chain(self.to_chain).map_err(|reason| keep(Part::ToChain, reason)).ok();
+        let to_token = address(self.to_token).map_err(|reason| keep(Part::ToToken, reason)).unwrap_or_default();
+        let from_address =
+            address(self.from_address).map_err(|reason| keep(Part::FromAddress, reason)).unwrap_or_default();
+        let to_address = match self.to_address {
+            Some(text) => address(text).map_err(|reason| keep(Part::ToAddress, reason)).unwrap_or_default(),
+            None => from_address.clone(),
+        };
+        match (from_chain, to_chain, amount) {
+            (Some(from_chain), Some(to_chain), Some(from_amount)) if wrong.is_empty() => Ok(QuoteRequest {
+                from_address,
+                from_chain,
+                from_token,
+                from_amount,
+                to_chain,
+                to_token,
+                to_address,
+                quote_only: self.quote_only,
+            }),
+            _ => Err(wrong),
+        }
+    }
+}
+
+/// An address is opaque, but it has no blanks and isn't cut.
+fn address(raw: &str) -> Result<String, String> {
+    let clean = text::clean(raw);
+    match clean.as_str() {
+        "" => Err("it is empty; give the address".into()),
+        _ if clean != raw.trim() || clean.contains(' ') => Err(format!("`{clean}` can't be an address; check it")),
+        _ => Ok(clean),
+    }
+}
+
+impl QuoteRequest {
+    /// A word about an address that can't be one of its chain: a refund would go there.
+    pub fn odd_address(&self) -> Option<String> {
+        let is_evm_chain = self.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
+        let digits = self.from_address.strip_prefix("0x").unwrap_or_default();
+        let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_evm_chain && !is_evm).then(|| {
+            let (address, chain) = (&self.from_address, &self.from_chain);
+            format!("`{address}` doesn't look like an address on chain {chain}; a refund would be paid to it")
+        })
+    }
+}
+
+impl Quote {
+    /// What a person wants to know of it: what it is, and the words for it. `now` is when it would be sent.
+    pub fn facts(&self, request: &QuoteRequest, now: DateTime<Utc>) -> Vec<(&'static str, String)> {
+        let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
+        let none = || "(none came)".to_owned();
+        let deadline = Deadline::new(Some(now), now, self.estimate);
+        let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
+        vec![
+            ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
+            ("estimate", estimate.unwrap_or_else(none)),
+            ("support after", format!("{} from sending on", deadline.basis())),
+            ("refund to", format!("{}, if it is an intents route that fails", request.from_address)),
+            ("kind", kind.to_owned()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::{fixtures, ids::ChainId};
+
+    const FINE: Draft<'_> = Draft {
+        from_chain: "42161",
+        from_token: "0xaf88",
+        from_amount: "25",
+        to_chain: "8453",
+        to_token: "0x8335",
+        from_address: "0xabc",
+        to_address: None,
+        quote_only: true,
+    };
+
+    #[test]
+    fn all_that_is_wrong_is_named_at_once_in_the_order_of_the_form() {
+        let request = FINE.request(false).unwrap();
+        assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
+        let draft = Draft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..FINE };
+        let wrong = draft.request(false).unwrap_err();
+        let parts: Vec<Part> = wrong.iter().map(|wrong| wrong.part).collect();
+        assert_eq!(parts, [Part::FromChain, Part::FromAmount, Part::ToToken, Part::ToAddress]);
+        assert!(wrong.iter().any(|wrong| wrong.reason.contains("8453")), "{wrong:?}");
+    }
+
+    #[test]
+    fn an_address_is_opaque_but_whole() {
+        assert_eq!(address(" 0xAb "), Ok("0xAb".into()));
+        for wrong in ["", " ", "0x a", "0x\u{200b}a"] {
+            assert!(address(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_none_of_its_chain_is_worth_a_word() {
+        let wallet = "0xAbc0000000000000000000000000000000000abc";
+        let table =
+            [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
+        for (chain, from_address, odd) in table {
+            let from_chain = ChainId::new(chain);
+            let request = QuoteRequest { from_chain, ..fixtures::quote_request(from_address) };
+            assert_eq!(request.odd_address().is_some(), odd, "{chain} {from_address}");
+        }
+    }
+
+    #[test]
+    fn what_came_is_said_with_what_follows_from_it() {
+        let quote =
+            Quote { quote_id: Some("5f2a".into()), estimate: Some(Duration::from_secs(900)), ..Quote::default() };
+        let facts = quote.facts(&FINE.request(false).unwrap(), DateTime::UNIX_EPOCH);
+        assert_eq!(facts[0], ("quoteId", "5f2a".into()));
+        assert_eq!((facts[1].1.as_str(), facts[2].1.as_str()), ("900 s (15m)", "30m = 2 x est. 15m from sending on"));
+    }
+}

@@ -1,0 +1,139 @@
+//! The add dialog by its keys: what is found, filled in, marked, told of all, asked for.
+
+use super::*;
+use crate::tui::model::add::{AddForm, Extra};
+
+fn form(model: &Model) -> &AddForm {
+    match &model.overlay {
+        Overlay::Add(form) => form,
+        other => panic!("no dialog: {other:?}"),
+    }
+}
+
+fn pasted(text: &str) -> Desk {
+    let mut model = dashboard("5");
+    model.take(Msg::Paste(text.into()), now());
+    model
+}
+
+fn link(number: i64) -> String {
+    format!("https://arbiscan.io/tx/0x{number:064x}")
+}
+
+#[test]
+fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
+    let mut model = pasted(&link(99));
+    press(&mut model, &["Enter"], now());
+    // The link speaks for the source chain, so the destination is asked for first.
+    assert_eq!(form(&model).focus, Focus::Cell(1));
+    type_in(&mut model, "base", now());
+    press(&mut model, &["Enter"], now());
+    assert_eq!(form(&model).focus, Focus::Cell(2));
+    model.take(Msg::Paste(" quote-99\n".into()), now());
+    press(&mut model, &["Enter"], now());
+    assert_eq!((form(&model).focus, form(&model).counts().ready), (Focus::Results, 1));
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(imported(&effects), [tx::new(99)]);
+}
+
+#[test]
+fn what_was_filled_in_stays_when_the_text_goes_on() {
+    let mut model = pasted(&link(99));
+    press(&mut model, &["Enter"], now());
+    type_in(&mut model, "8453", now());
+    press(&mut model, &["Up", "Up"], now());
+    model.take(Msg::Paste(format!("\n{}", row(98))), now());
+    assert_eq!((form(&model).found.len(), form(&model).found[0].cells[1].input.value()), (2, "8453"));
+}
+
+#[test]
+fn space_takes_the_mark_off_and_enter_tracks_the_others() {
+    let mut model = pasted(&format!("{}\n{}", row(98), row(99)));
+    press(&mut model, &["Tab", "Space"], now());
+    assert_eq!(form(&model).place, 1);
+    let effects = press(&mut model, &["Enter"], now());
+    assert_eq!(imported(&effects), [tx::new(99)]);
+    press(&mut model, &["k", "Space", "Enter"], now());
+    assert_eq!(form(&model).counts().ready, 2);
+}
+
+#[test]
+fn ticket_labels_and_estimate_are_told_of_all_but_what_a_line_says_itself_stays() {
+    let own = format!("{},,1200,,SUP-OWN", row(98));
+    let mut model = pasted(&format!("{own}\n{}", row(99)));
+    press(&mut model, &["Tab", "Tab"], now());
+    assert_eq!(form(&model).focus, Focus::Extra(Extra::Ticket));
+    type_in(&mut model, "SUP-1", now());
+    press(&mut model, &["Tab"], now());
+    type_in(&mut model, "vip, late", now());
+    press(&mut model, &["Tab"], now());
+    type_in(&mut model, "soon", now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    assert!(form(&model).wrong.is_some());
+    press(&mut model, &["^U"], now());
+    type_in(&mut model, "15m", now());
+    let effects = press(&mut model, &["Enter"], now());
+    let [first, second] = imported(&effects) else { panic!("{effects:?}") };
+    let told = |new: &NewTransaction| (new.told.ticket.clone().unwrap(), new.told.estimate.unwrap().as_secs());
+    assert_eq!((told(first), told(second)), (("SUP-OWN".into(), 1200), ("SUP-1".into(), 900)));
+    assert_eq!((&first.labels, &second.labels), (&vec!["vip".to_owned(), "late".into()], &first.labels));
+}
+
+#[test]
+fn t_copies_a_reply_that_asks_for_what_is_missing() {
+    let mut model = pasted(&format!("{}\nmy swap is stuck\n{}", link(99), row(98)));
+    let effects = press(&mut model, &["Tab", "t"], now());
+    let [Effect::Copy(text)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(text.contains("toChainId") && text.contains("quoteId") && !text.contains("fromChainId"), "{text}");
+    let effects = press(&mut model, &["j", "t"], now());
+    assert!(matches!(&effects[..], [Effect::Copy(text)] if text.contains("transactionId")), "{effects:?}");
+    assert_eq!(press(&mut model, &["j", "t"], now()), []);
+}
+
+#[test]
+fn the_known_one_at_the_cursor_opens() {
+    let mut model = pasted(&format!("{}\n0x{:064x}", row(98), 33));
+    press(&mut model, &["Tab", "j", "Enter"], now());
+    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
+}
+
+#[test]
+fn what_was_typed_by_hand_is_not_lost_by_one_esc() {
+    let mut model = dashboard("5");
+    press(&mut model, &["n", "Esc"], now());
+    assert!(matches!(model.overlay, Overlay::None), "nothing is asked if nothing was typed");
+    press(&mut model, &["n"], now());
+    type_in(&mut model, "0x", now());
+    press(&mut model, &["Esc"], now());
+    assert!(form(&model).is_leaving);
+    type_in(&mut model, "1", now());
+    press(&mut model, &["Esc", "Esc"], now());
+    assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn an_integrator_id_is_hidden_as_it_is_pasted_even_in_parts() {
+    let mut model = dashboard("5");
+    for part in
+        ["curl -H 'x-integrator", "-id: very-", "secret' 'https://api.example/v2/status?transactionId=0xabcdef'"]
+    {
+        model.take(Msg::Paste(part.into()), now());
+    }
+    let text = form(&model).text();
+    assert!(text.contains("x-integrator-id: (hidden)'") && !text.contains("secret"), "{text}");
+    assert_eq!(form(&model).found[0].missing(), ["fromChainId", "toChainId", "quoteId"]);
+}
+
+#[test]
+fn tab_goes_round_and_back_through_everything() {
+    let mut model = pasted(&format!("0x{:064x}", 99));
+    let stops = 1 + 1 + 3 + 3;
+    for keys in [["Tab"], ["Shift-Tab"]] {
+        for _ in 0..stops {
+            press(&mut model, &keys, now());
+        }
+        assert_eq!(form(&model).focus, Focus::Text, "{keys:?}");
+    }
+    press(&mut model, &["Down", "Down", "Up", "Up", "Up"], now());
+    assert_eq!(form(&model).focus, Focus::Text);
+}

@@ -1,0 +1,184 @@
+//! The quote form by its keys, and each way in which a question can end.
+
+use super::*;
+use crate::{
+    domain::{
+        change::Change,
+        quote::{Quote, QuoteAnswer, QuoteRequest},
+    },
+    store::{Asked, News, StoredQuote},
+    tui::{
+        effect::QuoteWork,
+        fixtures::write_quote,
+        model::quote::{QuoteForm, Stage},
+        update::Heard,
+    },
+};
+
+fn form(model: &Model) -> &QuoteForm {
+    match &model.overlay {
+        Overlay::Quote(form) => form,
+        other => panic!("no quote form: {other:?}"),
+    }
+}
+
+fn later(seconds: i64) -> Now {
+    moment(now().wall + TimeDelta::seconds(seconds))
+}
+
+/// The form right after Enter, and what it asks.
+fn asked() -> (Desk, QuoteRequest, DateTime<Utc>) {
+    let mut model = dashboard("5");
+    write_quote(&mut model, now());
+    let effects = press(&mut model, &["Enter"], now());
+    let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
+    let (request, until) = (request.clone(), *until);
+    (model, request, until)
+}
+
+fn waiting() -> (Desk, QuoteRequest, DateTime<Utc>) {
+    let (mut model, request, until) = asked();
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(7)))), now());
+    assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
+    (model, request, until)
+}
+
+fn stored(request: QuoteRequest, answer: Option<QuoteAnswer>) -> Option<Box<StoredQuote>> {
+    let (asked_at, answered_at) = (now().wall, answer.as_ref().map(|_| now().wall));
+    let sent_at = Some(asked_at);
+    let (http_status, body) = (None, None);
+    Some(Box::new(StoredQuote { id: 7, request, asked_at, sent_at, answered_at, answer, http_status, body }))
+}
+
+fn route() -> Option<QuoteAnswer> {
+    let quote_id = Some("5f2a".to_owned());
+    Some(QuoteAnswer::Route(Quote { quote_id, estimate: Some(Duration::from_secs(900)), ..Quote::default() }))
+}
+
+fn answered() -> Desk {
+    let (mut model, request, _) = waiting();
+    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, route()))), now());
+    model
+}
+
+#[test]
+fn names_become_ids_and_the_request_is_for_pricing_only() {
+    let (_, request, until) = asked();
+    assert_eq!((request.from_chain.as_str(), request.to_chain.as_str()), ("42161", "8453"));
+    assert!(request.quote_only && request.to_address == request.from_address);
+    assert_eq!(until, now().wall + TimeDelta::seconds(40));
+}
+
+#[test]
+fn what_can_only_be_refused_is_not_asked_and_the_first_wrong_value_takes_the_keys() {
+    let mut model = dashboard("5");
+    press(&mut model, &["T", "Tab", "Tab"], now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    assert_eq!((form(&model).wrong.len(), form(&model).place), (6, 0));
+    type_in(&mut model, "1", now());
+    assert_eq!(form(&model).wrong.len(), 5);
+}
+
+#[test]
+fn an_answer_takes_the_keys_and_letters_work_on_it() {
+    let mut model = answered();
+    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+    assert_eq!(press(&mut model, &["y"], now()), [Effect::Copy("5f2a".into())]);
+    press(&mut model, &["T"], now());
+    let link = format!("https://explorer.example/tx/0x{:064x}", 99);
+    model.take(Msg::Paste(link), now());
+    let effects = press(&mut model, &["Enter"], now());
+    let told = &imported(&effects)[0].told;
+    assert_eq!((told.transaction_id.clone(), told.quote_id.as_str()), (tx::new(99).told.transaction_id, "5f2a"));
+    assert_eq!((told.from_chain.as_str(), told.to_chain.as_str()), ("42161", "8453"));
+    assert_eq!(told.estimate, Some(Duration::from_secs(900)));
+    assert!(told.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
+    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
+    model.take(Msg::Imported(Ok(report)), now());
+    assert!(matches!(model.overlay, Overlay::None) && model.list.wanted == Some(RowId(99)));
+}
+
+#[test]
+fn a_hash_that_is_none_or_cannot_be_kept_stays_to_be_mended() {
+    let mut model = answered();
+    press(&mut model, &["T"], now());
+    type_in(&mut model, "0x1", now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    let wrong = |model: &Model| match &form(model).stage {
+        Stage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
+        other => panic!("{other:?}"),
+    };
+    assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));
+    type_in(&mut model, "2345678", now());
+    press(&mut model, &["Enter"], now());
+    model.take(Msg::Imported(Err("the disk is full".into())), now());
+    assert_eq!(wrong(&model), "the disk is full");
+    press(&mut model, &["Esc"], now());
+    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+}
+
+#[test]
+fn the_feed_says_when_to_read_the_answer() {
+    let (mut model, ..) = waiting();
+    let news = |id| {
+        let what = What::QuoteAnswered { id };
+        let change =
+            Change { seq: 900, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
+        let news = News { changes: vec![change], ..News::default() };
+        Msg::News(Box::new(Heard { news, ..Heard::default() }))
+    };
+    assert!(!model.take(news(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(model.take(news(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+}
+
+#[test]
+fn what_does_not_come_is_withdrawn_and_says_why() {
+    let (mut model, request, until) = waiting();
+    assert_eq!(model.take(Msg::Tick, later(39)), []);
+    assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
+    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, None))), later(40));
+    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.contains("its answer was lost")));
+    let (mut model, ..) = waiting();
+    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
+    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.starts_with("no answer came in time")));
+}
+
+#[test]
+fn where_nobody_polls_nothing_is_asked() {
+    let mut model = blank((80, 24));
+    model.setting.polls = false;
+    hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+    write_quote(&mut model, now());
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.starts_with("nobody polls here")));
+}
+
+#[test]
+fn esc_stops_waiting_and_what_was_typed_is_there_again() {
+    let (mut model, _, until) = waiting();
+    type_in(&mut model, "zzz", now());
+    assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
+    // What comes now is for nobody.
+    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
+    assert!(matches!(form(&model).stage, Stage::Writing));
+    press(&mut model, &["Esc"], now());
+    assert!(matches!(model.overlay, Overlay::None));
+    press(&mut model, &["T"], now());
+    assert_eq!(form(&model).inputs[2].value(), "25000000");
+}
+
+#[test]
+fn a_question_whose_number_comes_late_is_withdrawn() {
+    let (mut model, _, until) = asked();
+    press(&mut model, &["Esc"], now());
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(9)))), now());
+    assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
+}
+
+#[test]
+fn another_value_takes_the_answer_away() {
+    let mut model = answered();
+    press(&mut model, &["Tab"], now());
+    type_in(&mut model, "x", now());
+    assert!(matches!(form(&model).stage, Stage::Writing));
+}

@@ -1,0 +1,279 @@
+//! What was found in a paste, a line each, with fields for what is missing; and words on the one at the cursor.
+//!
+//! Columns go from the right as it gets narrow; the verdict and the hash stay.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use super::{Look, field};
+use crate::{
+    domain::{chains, ids::TxHash, text, width},
+    intake::{Content, Field, Origin},
+    tui::model::add::{AddForm, Cell, Extra, Focus, Found, Verdict},
+};
+
+/// Where a column begins and how wide it is; nothing if it doesn't fit.
+#[derive(Clone, Copy)]
+struct Column(u16, u16);
+
+/// The columns of a width.
+struct Columns {
+    line: Option<Column>,
+    result: Column,
+    hash: Column,
+    from: Option<Column>,
+    to: Option<Column>,
+    quote: Option<Column>,
+    action: Option<Column>,
+}
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        if width < 60 {
+            let result = Column(3, 15);
+            let (from, to, quote) = (None, None, None);
+            let action = (width > 42).then_some(Column(33, width.saturating_sub(33)));
+            return Self { line: None, result, hash: Column(19, 13), from, to, quote, action };
+        }
+        let wide = width.saturating_sub(80).min(25);
+        let quote = Column(58, if width < 72 { width.saturating_sub(58) } else { 13 + wide });
+        Self {
+            line: Some(Column(3, 4)),
+            result: Column(8, 15),
+            hash: Column(24, 13),
+            from: Some(Column(38, 9)),
+            to: Some(Column(48, 9)),
+            quote: Some(quote),
+            action: (width >= 78).then_some(Column(72 + wide, width.saturating_sub(72 + wide))),
+        }
+    }
+
+    /// Where a required field stands.
+    fn field(&self, field: Field) -> Option<Column> {
+        match field {
+            Field::TransactionId => Some(self.hash),
+            Field::FromChainId => self.from,
+            Field::ToChainId => self.to,
+            Field::QuoteId => self.quote,
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let columns = Columns::of(pane.width);
+    let has_head = pane.height > 3;
+    if has_head {
+        head(look, &columns, pane, frame);
+    }
+    let rows = pane.height.saturating_sub(u16::from(has_head));
+    let first = (form.place + 1).saturating_sub(usize::from(rows.max(1)));
+    let lines = pane.y + u16::from(has_head)..pane.bottom();
+    for (y, (place, found)) in lines.zip(form.found.iter().enumerate().skip(first)) {
+        let line = Rect { y, height: 1, ..pane };
+        draw_found(look, (form, place, found), (&columns, line), frame);
+    }
+}
+
+fn head(look: &Look<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
+    let titles = [
+        (columns.line, "LINE"),
+        (Some(columns.result), "RESULT"),
+        (Some(columns.hash), "TX"),
+        (columns.from, "FROM"),
+        (columns.to, "TO"),
+        (columns.quote, "QUOTE ID"),
+        (columns.action, "ACTION"),
+    ];
+    for (column, title) in titles {
+        put((column, title, look.theme.dim()), Rect { height: 1, ..pane }, frame);
+    }
+}
+
+/// Puts a text into a column of a line.
+fn put((column, text, style): (Option<Column>, &str, Style), line: Rect, frame: &mut Frame<'_>) {
+    if let Some(place) = column.map(|column| within(column, line)) {
+        frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
+    }
+}
+
+fn within(Column(at, width): Column, line: Rect) -> Rect {
+    let at = at.min(line.width);
+    Rect { x: line.x + at, width: width.min(line.width - at), height: line.height.min(1), ..line }
+}
+
+fn draw_found(
+    look: &Look<'_>,
+    (form, place, found): (&AddForm, usize, &Found),
+    (columns, line): (&Columns, Rect),
+    frame: &mut Frame<'_>,
+) {
+    let is_here = place == form.place;
+    let is_chosen = is_here && form.focus == Focus::Results;
+    if is_chosen {
+        frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), look.theme.selected()), line);
+    }
+    let style = |style: Style| if is_chosen { look.theme.selected() } else { style };
+    let verdict = found.verdict();
+    let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
+    let mark = if found.is_marked && (found.new.is_ok() || verdict == Verdict::NeedsInput) { "x" } else { " " };
+    put((Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new())), line, frame);
+    put((columns.line, &found.pasted.line.to_string(), style(Style::new())), line, frame);
+    put((Some(columns.result), verdict.words(), style(colour(look, verdict))), line, frame);
+    if let Content::Nothing { reason } = &found.pasted.content {
+        let rest = Column(
+            columns.hash.0,
+            columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
+        );
+        let reason = width::cut(reason, usize::from(rest.1), look.theme.ellipsis);
+        put((Some(rest), &reason, style(look.theme.dim())), line, frame);
+    } else {
+        draw_values(look, (form, found, is_here), (columns, line), frame);
+    }
+    put((columns.action, action(found), style(look.theme.dim())), line, frame);
+}
+
+fn draw_values(
+    look: &Look<'_>,
+    (form, found, is_here): (&AddForm, &Found, bool),
+    (columns, line): (&Columns, Rect),
+    frame: &mut Frame<'_>,
+) {
+    let is_chosen = is_here && form.focus == Focus::Results;
+    let style = if is_chosen { look.theme.selected() } else { Style::new() };
+    for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
+        let Some(column) = columns.field(field) else { continue };
+        let (value, cell) = found.value(field);
+        let told = found.known.and_then(|row| look.model.transactions.get(&row)).map(|tx| &tx.told);
+        let value = match (told, field) {
+            (Some(told), Field::FromChainId) => told.from_chain.to_string(),
+            (Some(told), Field::ToChainId) => told.to_chain.to_string(),
+            (Some(told), Field::QuoteId) => told.quote_id.clone(),
+            _ => value,
+        };
+        let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
+        match cell {
+            Some((place, cell)) => {
+                let is_focused = is_here && form.focus == Focus::Cell(place);
+                draw_cell(look, (cell, is_focused, style), within(column, line), frame);
+            }
+            None if field == Field::TransactionId => {
+                let short = TxHash::new(value).short(look.theme.ellipsis);
+                put((Some(column), &width::cut(&short, 13, look.theme.ellipsis), style), line, frame);
+            }
+            None => {
+                let value = width::cut(&text::clean(&value), usize::from(column.1), look.theme.ellipsis);
+                put((Some(column), &value, style), line, frame);
+            }
+        }
+    }
+}
+
+/// A field that takes a value, or the value that was guessed, with a question mark.
+fn draw_cell(look: &Look<'_>, (cell, is_focused, style): (&Cell, bool, Style), place: Rect, frame: &mut Frame<'_>) {
+    if cell.is_guess && !is_focused {
+        let guess = width::cut(cell.input.value(), usize::from(place.width.saturating_sub(1)), look.theme.ellipsis);
+        frame.render_widget(Span::styled(format!("{guess}?"), style), place);
+        return;
+    }
+    if is_focused {
+        field::draw((&cell.input, true), look.theme.key(), place, frame);
+        return;
+    }
+    let room = usize::from(place.width.saturating_sub(2));
+    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, look.theme.ellipsis), room, "");
+    frame.render_widget(Span::styled(format!("[{value}]"), style), place);
+}
+
+fn colour(look: &Look<'_>, verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Known | Verdict::Ready => look.theme.good(),
+        Verdict::NeedsInput => look.theme.warning(),
+        Verdict::Again(_) | Verdict::Nothing => look.theme.dim(),
+    }
+}
+
+fn action(found: &Found) -> &'static str {
+    match found.verdict() {
+        Verdict::Known if found.opens().is_some() => "open",
+        Verdict::Known if found.is_marked => "update",
+        Verdict::Ready if found.is_marked => "track",
+        Verdict::NeedsInput => "fill in",
+        _ => "skip",
+    }
+}
+
+/// Words on the finding at the cursor, or what is wrong with what is told of all.
+pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    // Where there is no column for it, the field that takes the keys stands here.
+    if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
+        && let Some(cell) = found.cells.get(place)
+        && Columns::of(pane.width).field(cell.field).is_none()
+    {
+        let label = format!(" {} ", cell.field.name());
+        let line = Rect { height: pane.height.min(1), ..pane };
+        frame.render_widget(Span::styled(label.clone(), look.theme.label()), line);
+        let at = (width::of(&label) as u16).min(line.width);
+        field::draw(
+            (&cell.input, true),
+            look.theme.key(),
+            Rect { x: line.x + at, width: line.width - at, ..line },
+            frame,
+        );
+        return;
+    }
+    let (words, style) = match (&form.wrong, form.at_cursor()) {
+        (Some((Extra::Estimate | Extra::Ticket | Extra::Labels, reason)), _) => {
+            (format!("! {reason}"), look.theme.critical())
+        }
+        (None, Some(found)) => (words(form, found), look.theme.dim()),
+        (None, None) => return,
+    };
+    let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));
+    let lines = wrapped.into_iter().map(|line| Line::styled(format!(" {line}"), style));
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), pane);
+}
+
+/// What the line was read as, and what follows from that.
+fn words(form: &AddForm, found: &Found) -> String {
+    let origin = match (found.pasted.origin, &found.pasted.content) {
+        (Origin::Link | Origin::Row, Content::Partial { guess: Some(chain), .. }) => {
+            let name = chains::find(chain).map_or(chain.as_str(), |chain| chain.name.as_str());
+            format!("{} of an explorer of {name}", found.pasted.origin.words())
+        }
+        (origin, _) => origin.words().to_owned(),
+    };
+    let head = format!("Line {}: {origin}", found.pasted.line);
+    if let (Focus::Cell(place), Err(errors)) = (form.focus, &found.new)
+        && let Some(error) =
+            found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
+    {
+        let typed = found.cells.get(place).map_or("", |cell| cell.input.value());
+        return match (error.field, chains::starting(typed).as_slice()) {
+            (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
+                format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())
+            }
+            (Field::FromChainId | Field::ToChainId, [chain]) => {
+                format!("{}: {} {}; Enter or Tab takes it", error.field.name(), chain.name, chain.id)
+            }
+            (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
+                let names: Vec<_> = chains::starting(typed).into_iter().map(|chain| chain.name.as_str()).collect();
+                format!("{}: {}?", error.field.name(), names.join(", "))
+            }
+            _ => format!("{}: {}", error.field.name(), error.reason),
+        };
+    }
+    match (found.verdict(), &found.pasted.content) {
+        (_, Content::Nothing { reason }) => format!("Line {}: {reason}", found.pasted.line),
+        (Verdict::Again(line), _) => format!("{head}; line {line} says it already"),
+        (Verdict::Known, _) if found.opens().is_some() => format!("{head}; it is tracked, Enter opens it"),
+        (Verdict::Known, _) => format!("{head}; it is tracked, Enter updates what differs"),
+        (Verdict::NeedsInput, _) => format!("{head}; it lacks {}", found.missing().join(", ")),
+        (Verdict::Ready | Verdict::Nothing, _) => format!("{head}; it has all that the service requires"),
+    }
+}
