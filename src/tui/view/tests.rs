@@ -364,6 +364,7 @@ mod arrangement;
 mod help;
 mod hyperlinks;
 mod log;
+mod pictures;
 mod queue;
 mod quote;
 mod themes;

@@ -179,4 +179,4 @@ fn numbers(look: &Look<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'st
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -70,7 +70,7 @@ fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -
     model
 }
 
-fn full(size: (u16, u16)) -> Desk {
+pub(in crate::tui::view) fn full(size: (u16, u16)) -> Desk {
     charts(size, (routes(), minutes()))
 }
 
