@@ -48,7 +48,7 @@ pub fn print(clock: &Clock, report: &mut Report) {
 fn of_the_view(desk: &mut Desk, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut terminal = terminal();
-    shortest(clock, |frame| {
+    shortest(|frame| {
         desk.press(if frame.is_multiple_of(2) { "j" } else { "k" });
         let now = clock.now();
         let start = clock.now().mono;
@@ -68,7 +68,7 @@ fn of_the_cells(desk: &mut Desk, clock: &Clock) -> f64 {
     };
     let texts = [text("j"), text("k")];
     let mut terminal = terminal();
-    shortest(clock, |frame| {
+    shortest(|frame| {
         let text = &texts[frame % 2];
         let start = clock.now().mono;
         terminal.draw(|frame| frame.render_widget(black_box(text), frame.area())).unwrap();
@@ -81,8 +81,7 @@ fn terminal() -> Terminal<TestBackend> {
 }
 
 /// The mean of some frames, in the run that took the shortest.
-fn shortest(clock: &Clock, mut frame: impl FnMut(usize) -> f64) -> f64 {
-    let _ = clock;
+fn shortest(mut frame: impl FnMut(usize) -> f64) -> f64 {
     let mut run = || (0..FRAMES).map(&mut frame).sum::<f64>() / FRAMES as f64;
     iter::repeat_with(&mut run).take(RUNS).fold(f64::INFINITY, f64::min)
 }

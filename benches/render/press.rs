@@ -39,13 +39,15 @@ const TRACKED: usize = 100_000;
 const PRESSES: usize = 500;
 /// Answers a second that come in.
 const ANSWERS: usize = 1_000;
+/// The columns of the hash in the list.
+const HASH: std::ops::Range<u16> = 16..29;
 /// They come in bursts of so many, one in ten with news.
 const BURST: usize = 10;
 
-/// A terminal that says in which row the selection was painted.
+/// A terminal that says which transaction was painted as the selected one.
 struct Watched {
     inner: TestBackend,
-    selected: watch::Sender<Option<u16>>,
+    selected: watch::Sender<Option<String>>,
     frames: Arc<AtomicUsize>,
 }
 
@@ -91,7 +93,9 @@ impl Backend for Watched {
     fn flush(&mut self) -> Result<(), Infallible> {
         let buffer = self.inner.buffer();
         self.frames.fetch_add(1, Ordering::Relaxed);
-        self.selected.send_replace((0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">"));
+        let row = (0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">");
+        let hash = row.map(|row| HASH.map(|column| buffer[(column, row)].symbol()).collect());
+        self.selected.send_replace(hash);
         self.inner.flush()
     }
 }
@@ -155,25 +159,24 @@ async fn measure(tracked: &Tracked, answers: usize, clock: &Clock) -> (Vec<f64>,
 /// Presses down and up in turn, each when the last one is painted and a moment has passed.
 async fn press(
     hands: &mpsc::UnboundedSender<io::Result<Event>>,
-    mut screen: watch::Receiver<Option<u16>>,
+    mut screen: watch::Receiver<Option<String>>,
     clock: &Clock,
 ) -> Vec<f64> {
     let send = |key: &str| hands.send(Ok(Event::Key(keymap::parse(key).unwrap()))).unwrap();
     screen.wait_for(Option::is_some).await.unwrap();
-    // Into the middle of the screen, where nothing scrolls; what is chosen stays in its row.
-    for _ in 0..10 {
-        send("j");
-    }
-    let first = screen.wait_for(|row| row.is_some_and(|row| row > 10)).await.unwrap().unwrap();
+    // Into the middle of the screen.
+    (0..10).for_each(|_| send("j"));
     let mut waits = Vec::new();
     for number in 0..PRESSES {
-        let (key, row) = if number.is_multiple_of(2) { ("j", first + 1) } else { ("k", first) };
+        let key = if number.is_multiple_of(2) { "j" } else { "k" };
         // At no fixed distance from the last frame.
         let pause = Duration::from_millis(40 + (number * 7 % 50) as u64);
         clock.sleep_until(clock.now().mono + pause).await;
+        // Whatever comes in, only a key selects another one.
+        let before = screen.borrow_and_update().clone();
         let pressed = clock.now().mono;
         send(key);
-        screen.wait_for(|shown| *shown == Some(row)).await.unwrap();
+        screen.wait_for(|shown| shown.is_some() && *shown != before).await.unwrap();
         waits.push(clock.now().mono.since(pressed).as_secs_f64());
     }
     waits

@@ -7,7 +7,7 @@ mod news;
 mod orders;
 
 use std::{
-    io::{self, Write},
+    io::{self, BufRead, Read, Write},
     time::Duration,
 };
 
@@ -111,13 +111,18 @@ async fn tell(parts: Parts) -> Result<()> {
 }
 
 /// The lines that a person types, as they come.
-fn typed() -> mpsc::UnboundedReceiver<String> {
-    let (sender, lines) = mpsc::unbounded_channel();
+fn typed() -> mpsc::Receiver<String> {
+    // So many lines, and so many bytes of each, are more than anybody types.
+    let (sender, lines) = mpsc::channel(16);
+    const LINE: u64 = 4_096;
     // It is left behind at the end: there is no other way out of a wait for a line.
     let read = move || {
-        for line in io::stdin().lines() {
-            if line.is_err() || line.is_ok_and(|line| sender.send(line).is_err()) {
-                return;
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = String::new();
+            match input.by_ref().take(LINE).read_line(&mut line) {
+                Ok(1..) if sender.blocking_send(line.trim_end().to_owned()).is_ok() => {}
+                _ => return,
             }
         }
     };

@@ -119,6 +119,8 @@ struct Watching<'a> {
     obstacle: Option<Obstacle>,
     /// Whether another process should poll and says nothing, as was said already.
     waiting: bool,
+    /// Whether it was said that polling is paused.
+    is_paused: bool,
     /// Whether another process polls.
     others_poll: bool,
     /// What stood in the way of keeping answers at the last look.
@@ -140,6 +142,7 @@ impl<'a> Watching<'a> {
             answered: false,
             obstacle: None,
             waiting: false,
+            is_paused: false,
             others_poll: false,
             trouble: None,
         })
@@ -160,6 +163,11 @@ impl<'a> Watching<'a> {
                 );
             }
             self.waiting = waiting;
+            let paused_until = live.and_then(|report| report.paused_until).filter(|until| *until > now);
+            if let (Some(until), false) = (paused_until, self.is_paused) {
+                complain(&format!("polling is paused for {}, in a dashboard", span::long(span::between(now, until))));
+            }
+            self.is_paused = paused_until.is_some();
             let more = seen.news.more;
             self.take_in(seen, now)?;
             if !more {

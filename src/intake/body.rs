@@ -46,12 +46,17 @@ fn of_record(body: &Map<String, Value>) -> Row<'static> {
         let data = side(name).and_then(|side| object(side, "chainData"))?;
         text(data, "chainId").or_else(|| text(data, "id"))
     };
-    let hash = text(body, "id").or_else(|| side("fromChain").and_then(|side| text(side, "transactionId")));
+    // `id` isn't always the hash (`<hash>_30_100`).
+    let id = || text(body, "id").filter(|id| !id.contains('_'));
+    let hash = side("fromChain").and_then(|side| text(side, "transactionId")).or_else(id);
+    // `toChain` may be a hop on the way: the last step names the real end.
+    let last_step = body.get("routeStatus").and_then(Value::as_array).and_then(|steps| steps.last());
+    let end = last_step.and_then(Value::as_object).and_then(|step| text(step, "chainId"));
     let mut row = Row::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
     set(Field::TransactionId, hash);
     set(Field::FromChainId, chain("fromChain"));
-    set(Field::ToChainId, chain("toChain"));
+    set(Field::ToChainId, end.or_else(|| chain("toChain")));
     set(Field::QuoteId, text(body, "quoteId"));
     set(Field::RequestId, text(body, "requestId"));
     row
@@ -81,6 +86,12 @@ mod tests {
         let fields = [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::RequestId, Field::QuoteId];
         let values = fields.map(|field| row.get(field));
         assert_eq!((body, values), (Body::Status, [Some("0xab"), Some("42161"), Some("8453"), Some("r"), None]));
+        let hopping = r#"{"id":"0xab_30_100","fromChain":{"transactionId":"0xab"},"toChain":{"chainData":{"chainId":"1"}},
+            "routeStatus":[{"chainId":"42161"},{"chainId":8453}]}"#;
+        let (_, row) = read(hopping).unwrap();
+        assert_eq!([row.get(Field::TransactionId), row.get(Field::ToChainId)], [Some("0xab"), Some("8453")]);
+        let (_, row) = read(r#"{"id":"0xab_30_100","routerTransactionStatus":"ongoing"}"#).unwrap();
+        assert_eq!(row.get(Field::TransactionId), None);
         let route =
             r#"{"route":{"quoteId":"q","estimate":{"estimatedRouteDuration":90.5},"params":{"fromChain":"1"}}}"#;
         let (body, row) = read(route).unwrap();

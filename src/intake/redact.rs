@@ -39,13 +39,24 @@ fn values(lower: &str) -> Vec<(usize, usize)> {
 /// The value behind a name, if there is one: behind `:` or `=`, up to what ends a word of a shell, of JSON or of a query.
 fn value(lower: &str, after: usize) -> Option<(usize, usize)> {
     let rest = lower.get(after..)?;
-    let is_between = |letter: char| matches!(letter, '"' | '\'' | ':' | '=' | '\\' | ' ' | '\t' | '%');
+    let is_between =
+        |letter: char| matches!(letter, '"' | '\'' | ':' | '=' | '\\' | '%' | ',') || letter.is_whitespace();
     let value = rest.trim_start_matches(is_between);
+    // As in a list of headers, and within a query that is written within another.
+    let value = ["value", "3d", "3a"]
+        .iter()
+        .find_map(|name| {
+            let behind =
+                value.strip_prefix(name).filter(|behind| *name != "value" || behind.starts_with(['"', '\'', ':']))?;
+            (*name == "value" || rest.starts_with('%')).then(|| behind.trim_start_matches(is_between))
+        })
+        .unwrap_or(value);
     let start = after + rest.len() - value.len();
     let between = lower.get(after..start)?;
-    let ends = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '&' | ',' | ';' | '\\' | '}');
+    let ends =
+        |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '&' | ',' | ';' | '\\' | '}' | '%');
     let length = value.find(ends).unwrap_or(value.len());
-    (length > 0 && between.contains([':', '='])).then_some((start, start + length))
+    (length > 0 && between.contains([':', '=', '%'])).then_some((start, start + length))
 }
 
 #[cfg(test)]
@@ -60,6 +71,9 @@ mod tests {
             (r#"{"integratorId": "abc", "id":"0x1"}"#, r#"{"integratorId": "(hidden)", "id":"0x1"}"#),
             ("?integratorId=abc&x=1", "?integratorId=(hidden)&x=1"),
             ("x-integrator-id: a\nX-INTEGRATOR-ID=b", "x-integrator-id: (hidden)\nX-INTEGRATOR-ID=(hidden)"),
+            (r#"{"name":"x-integrator-id","value":"abc"}"#, r#"{"name":"x-integrator-id","value":"(hidden)"}"#),
+            ("x-integrator-id:\nabc\n", "x-integrator-id:\n(hidden)\n"),
+            ("?u=a%3FintegratorId%3Dabc%26b", "?u=a%3FintegratorId%3D(hidden)%26b"),
             ("x-integrator-id header is missing", "x-integrator-id header is missing"),
             ("x-integrator-id: ", "x-integrator-id: "),
             ("票 x-integrator-id: 票票 票", "票 x-integrator-id: (hidden) 票"),

@@ -172,6 +172,25 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
     carry_out(db, &steps, &entry)
 }
 
+/// What stood for a transaction when its polling stopped stands again, as it was set aside then: nothing was heard since.
+pub(super) fn stand_again(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
+        (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
+    let mut statement = db.prepare_cached(sql)?;
+    let stood = statement.query_map([row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
+    let stood: Vec<(String, bool)> = stood.collect::<Result<_, _>>()?;
+    let entry = Entry { at, profile: "", transaction: Some(row), observation: None };
+    for (rule, flapping) in &stood {
+        let Some(rule) = Rule::named(rule) else { continue };
+        let what = match flapping {
+            true => What::AlertFlipped { rule, raised: true },
+            false => What::AlertRaised { rule, severity: rule.severity() },
+        };
+        changes::append(db, &entry, &what)?;
+    }
+    if stood.is_empty() { Ok(()) } else { write_calm(db, row) }
+}
+
 /// What stands for one transaction, the oldest first.
 pub(super) fn of_transaction(db: &Connection, row: RowId) -> Result<Vec<Alert>, StoreError> {
     collect(db, &format!("{COLUMNS} WHERE {STANDING} AND transaction_row = ? ORDER BY id"), [row.0])

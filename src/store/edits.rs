@@ -424,7 +424,10 @@ fn set_polling(
             // Nobody is asked any more whether what stands still holds.
             alerts::clear_all(db, row, at).map(|()| true)
         }
-        false => edited(db, (true, row.0, "tracking"), at),
+        false => {
+            alerts::stand_again(db, row, at)?;
+            edited(db, (true, row.0, "tracking"), at)
+        }
     }
 }
 
@@ -464,7 +467,14 @@ fn poll_again(
     let again = What::Edited { fields: vec!["tracking".to_owned()] };
     changes::append_to_each(db, (rows.clone(), &which), &again, at)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
-    Ok(db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0)
+    let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
+    let mut stood = db.prepare_cached(
+        "SELECT DISTINCT transaction_row FROM alerts JOIN transactions ON transactions.id = transaction_row
+         WHERE transaction_row BETWEEN ? AND ? AND cleared_at IS NOT NULL AND untracked = 0",
+    )?;
+    let stood = stood.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    stood.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alerts::stand_again(db, row, at))?;
+    Ok(done)
 }
 
 fn edited(db: &Connection, (done, row, field): (bool, i64, &str), at: DateTime<Utc>) -> Result<bool, StoreError> {

@@ -85,7 +85,8 @@ pub struct Listing<'a> {
 
 impl<'a> Listing<'a> {
     pub(super) fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let is_of_few = |term: &Term| !term.negated && matches!(term.test, Test::Label(_) | Test::Ticket(_));
+        // A label may be on a hundred thousand.
+        let is_of_few = |term: &Term| !term.negated && matches!(term.test, Test::Ticket(_));
         let mut stretches = order::stretches(filter.sort(), now);
         if filter.terms().iter().any(is_of_few) {
             stretches = stretches.into_iter().map(Stretch::of_few).collect();

@@ -101,7 +101,12 @@ pub(super) fn count(
         oldest
     ])?;
     let kept_from = columns::moment(now.at - KEPT);
-    db.prepare_cached("DELETE FROM minutes WHERE profile = ? AND at < ?")?.execute(params![profile, kept_from])?;
+    // Those to come were counted by a clock that was ahead.
+    db.prepare_cached("DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)")?.execute(params![
+        profile,
+        kept_from,
+        columns::moment(now.at)
+    ])?;
     Ok(())
 }
 

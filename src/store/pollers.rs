@@ -66,9 +66,6 @@ impl PollerReport {
                 "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
                     .into()
             }
-            Some(Self { paused_until: Some(until), .. }) if *until > now => {
-                format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
-            }
             Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
                 let rest = span::long(span::between(now, *until));
                 let why = last_error.as_ref().map_or_else(String::new, |error| format!(": {}", text::clean(error)));
@@ -78,6 +75,9 @@ impl PollerReport {
                 }
             }
             Some(Self { last_error: Some(error), .. }) => text::clean(error),
+            Some(Self { paused_until: Some(until), .. }) if *until > now => {
+                format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
+            }
             _ => "no answer came in time; check the base URL, the network and the service".into(),
         }
     }

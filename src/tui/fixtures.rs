@@ -135,9 +135,9 @@ impl Desk {
             Effect::FindKnown(hashes) => {
                 let row = |hash: &TxHash| {
                     let same = |tx: &&Transaction| tx.told.transaction_id.key() == hash.key();
-                    self.transactions.values().find(same).map(|tx| (hash.as_str().to_owned(), tx.id))
+                    (hash.as_str().to_owned(), self.transactions.values().find(same).map(|tx| tx.id))
                 };
-                Msg::Known(hashes.iter().filter_map(row).collect())
+                Msg::Known(hashes.iter().map(row).collect())
             }
             _ => return None,
         })

@@ -105,7 +105,11 @@ pub(super) fn statistics(reader: &Reader, profile: &str, now: DateTime<Utc>) -> 
 }
 
 /// Which of these hashes are tracked, or parts of hashes as people copy them from a table.
-pub(super) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result<HashMap<String, RowId>, StoreError> {
+pub(super) fn known(
+    reader: &Reader,
+    profile: &str,
+    hashes: &[TxHash],
+) -> Result<HashMap<String, Option<RowId>>, StoreError> {
     /// Looking for a part goes through all that is tracked.
     const PARTS: usize = 8;
     let (mut known, mut parts) = (HashMap::new(), 0);
@@ -117,7 +121,7 @@ pub(super) fn known(reader: &Reader, profile: &str, hashes: &[TxHash]) -> Result
                 row = Some(found.id);
             }
         }
-        known.extend(row.map(|row| (hash.as_str().to_owned(), row)));
+        known.insert(hash.as_str().to_owned(), row);
     }
     Ok(known)
 }

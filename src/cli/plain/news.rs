@@ -2,7 +2,7 @@
 //!
 //! Symbols and colours carry nothing here. What a person did is not repeated to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, FixedOffset, Utc};
 
@@ -79,6 +79,7 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
     }
     lines.push(match (&setting.shown_id, setting.polls) {
         (_, false) => "Not polling.".to_owned(),
+        _ if reader.paused_until(&setting.profile, now)?.is_some() => "Polling is paused, in a dashboard.".to_owned(),
         (Some(id), true) => format!("Polling with ID ending in {}.", id.trim_start_matches('…')),
         (None, true) => "Polling.".to_owned(),
     });
@@ -120,16 +121,19 @@ impl News<'_> {
 
     /// What happened to each transaction in one sentence, and those together to which the same happened.
     fn groups(&self) -> Vec<Group> {
-        let mut of_row: Vec<Group> = Vec::new();
+        let (mut of_row, mut places): (Vec<Group>, HashMap<RowId, usize>) = Default::default();
         for change in self.heard.changes.iter().filter(|change| matters(&change.what)) {
             let Some(row) = change.transaction else { continue };
             let text = sentence(&change.what);
-            match of_row.iter_mut().find(|group| group.rows == [row]) {
+            match places.get(&row).and_then(|place| of_row.get_mut(*place)) {
                 Some(group) => {
                     group.at = change.at;
                     group.text = format!("{}, {text}", group.text);
                 }
-                None => of_row.push(Group { at: change.at, text, rows: vec![row] }),
+                None => {
+                    places.insert(row, of_row.len());
+                    of_row.push(Group { at: change.at, text, rows: vec![row] });
+                }
             }
         }
         let mut groups: Vec<Group> = Vec::new();

@@ -25,7 +25,7 @@ async fn a_paused_profile_is_polled_again_at_its_moment_and_meanwhile_only_when_
     assert_eq!(poller.requests().len(), 1, "that one alone");
     poller.until_sent(4).await;
     assert!(bench.clock.now().wall >= until, "the others when the moment has come");
-    bench.pause(Some(until + TimeDelta::hours(1))).await;
+    bench.pause(Some(bench.clock.now().wall + TimeDelta::hours(1))).await;
     bench.until(|reader| reader.poller("default").unwrap().is_some_and(|report| report.health == "paused")).await;
     let sent = poller.requests().len();
     bench.pause(None).await;

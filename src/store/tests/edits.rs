@@ -129,6 +129,34 @@ fn what_is_stopped_has_no_alerts_any_more() {
     assert_eq!((count(), reader.alerts().unwrap().len()), (0, 0));
 }
 
+#[test]
+fn what_stood_when_polling_stopped_stands_again_when_that_is_taken_back() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let raise: Judge = |_, _, _| vec![AlertStep::Raise { rule: Rule::PartialSuccess, message: String::new() }];
+    let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::PartialSuccess), at: at(1) };
+    store.observe(seen, raise).wait().unwrap();
+    let standing = || store.reader().unwrap().alerts_of(row).unwrap();
+    let alerts = vec![standing()[0].id];
+    store.edit("default", Edit::Acknowledge { alerts, note: Some("mine".into()) }, at(2)).wait().unwrap();
+    let before = standing();
+    store.edit("default", Edit::Untrack(vec![row]), at(3)).wait().unwrap();
+    assert_eq!(standing(), []);
+    store.take_back("default", at(4)).wait().unwrap();
+    assert_eq!(standing(), before);
+    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
+    assert_eq!(store.reader().unwrap().listing(&attention, at(4)).count().unwrap(), 1);
+    // The same for an import that was taken back and done again; what was cleared before that stays so.
+    store.do_again("default", at(5)).wait().unwrap();
+    assert_eq!(standing(), []);
+    store.take_back("default", at(6)).wait().unwrap();
+    store.take_back("default", at(7)).wait().unwrap();
+    store.take_back("default", at(8)).wait().unwrap();
+    assert_eq!(standing(), []);
+    store.do_again("default", at(9)).wait().unwrap();
+    assert_eq!(standing().len(), 1);
+}
+
 /// What the feed tells a follower who has read all there is.
 fn heard(follower: &Follower) -> Vec<(&'static str, Option<RowId>)> {
     follower.news().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()

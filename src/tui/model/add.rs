@@ -39,6 +39,8 @@ pub struct AddForm {
     pub is_typed: bool,
     /// Whether Esc was pressed once, so that once more leaves.
     pub is_leaving: bool,
+    /// Whether what is complete is being tracked.
+    pub is_sent: bool,
     any_chain: bool,
     /// Of hashes that were asked about the row, if they are tracked.
     tracked: HashMap<String, Option<RowId>>,
@@ -169,17 +171,17 @@ impl AddForm {
         unknown
     }
 
-    /// Takes in which hashes are tracked, of those that were asked about last; whether Enter was waiting for that.
-    pub fn take_in(&mut self, known: &HashMap<String, RowId>) -> bool {
-        for found in &mut self.found {
-            if let Some(hash) = found.hash().map(|hash| hash.as_str().to_owned()) {
-                let row = known.get(&hash).copied().or(self.tracked.get(&hash).copied().flatten());
-                self.tracked.insert(hash, row);
-                found.known = row;
-            }
-        }
+    /// Takes in which of the hashes that were asked about are tracked; whether Enter was waiting for the last of them.
+    pub fn take_in(&mut self, known: HashMap<String, Option<RowId>>) -> bool {
+        self.tracked.extend(known);
         self.asked = false;
-        std::mem::take(&mut self.submitted)
+        for found in &mut self.found {
+            let row = found.hash().map(|hash| self.tracked.get(hash.as_str()).copied());
+            // What was pasted since is still asked about.
+            self.asked |= row == Some(None);
+            found.known = row.flatten().flatten();
+        }
+        !self.asked && std::mem::take(&mut self.submitted)
     }
 
     /// Whether Enter has to wait until it is known what is tracked; it is carried out then.

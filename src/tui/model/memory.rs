@@ -55,6 +55,7 @@ pub struct Memory {
     /// The columns of each saved view, in their order; empty for the usual ones.
     pub columns: [String; 5],
     /// Where the list's detail stands.
+    #[serde(deserialize_with = "if_known")]
     pub pane: Pane,
     /// The theme that was chosen, if one was.
     pub theme: Option<ChosenTheme>,
@@ -69,6 +70,11 @@ pub struct ChosenTheme {
     pub name: String,
     /// What the settings named then.
     pub instead_of: String,
+}
+
+/// A word of a newer version costs nothing but itself.
+fn if_known<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D::Error> {
+    Ok(Pane::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
 impl Memory {
@@ -147,6 +153,8 @@ mod tests {
         assert_eq!(Memory::read("nonsense"), Memory::default());
         assert_eq!(Memory::read("").tab(), Tab::All);
         let odd = Memory::read(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);
+        let newer = Memory::read(r#"{"pane": "above", "used": ["chain:base"]}"#);
+        assert_eq!((newer.pane, newer.used.len()), (Pane::Side, 1));
         assert_eq!((odd.tab(), odd.filters[0].as_str(), odd.filters[1].as_str()), (Tab::All, "", "chain:base"));
     }
 }

@@ -68,6 +68,11 @@ impl Menu {
         self.cursor = self.cursor.saturating_add_signed(entries).min(last);
     }
 
+    /// Whether it stays when something was chosen.
+    pub fn stays(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.choice, Choice::Column(_)))
+    }
+
     /// What the entry under the cursor stands for.
     pub fn chosen(&self) -> Option<&Choice> {
         self.entries.get(self.cursor).map(|entry| &entry.choice)

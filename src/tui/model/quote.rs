@@ -39,7 +39,10 @@ pub enum Stage {
     #[default]
     Writing,
     /// It goes into the store.
-    Asking,
+    Asking {
+        /// How long it is waited for, by which its answer is known.
+        until: DateTime<Utc>,
+    },
     /// Whoever polls is to ask it.
     Waiting {
         /// The store's number.
@@ -78,7 +81,7 @@ impl Stage {
             Self::Writing | Self::Held { .. } | Self::InVain(_) => {
                 &[("Enter", "ask (1 request)"), ("Tab", "next"), ("^U", "empty it"), ("Esc", "close")]
             }
-            Self::Asking | Self::Waiting { .. } => &[("Esc", "stop waiting")],
+            Self::Asking { .. } | Self::Waiting { .. } => &[("Esc", "stop waiting")],
             Self::Answered(answer) if answer.quote_id().is_some() => {
                 &[("y", "copy quoteId"), ("T", "track with it"), ("Tab", "back to the values"), ("Esc", "close")]
             }

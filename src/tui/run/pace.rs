@@ -2,15 +2,16 @@
 //!
 //! Pure: moments come in. It must never hold back a key's frame for the sake of news.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::Duration;
 
 use crate::clock::Mono;
 
-/// The most frames in a second.
-const FRAMES: usize = 30;
-const SECOND: Duration = Duration::from_secs(1);
-/// From one frame to the next that only news want: so many that there are frames left for a person.
-const NEWS: Duration = Duration::from_millis(50);
+/// From one frame to the next, in the long run: 24 in a second.
+const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 24);
+/// So many may come at once besides, so that a key needs no patience. With the others that makes 30 in any second.
+const AT_ONCE: u32 = 6;
+/// From one frame to the next that only news want: there are frames left for a person.
+const NEWS: Duration = Duration::from_millis(66);
 /// The same while nobody looks.
 const UNSEEN: Duration = Duration::from_secs(1);
 
@@ -25,14 +26,15 @@ pub(super) enum Cause {
 pub(super) struct Pace {
     /// What wants the next one, if anything does.
     wanted: Option<Cause>,
-    /// The last frames, at most [`FRAMES`].
-    drawn: VecDeque<Mono>,
+    last: Option<Mono>,
+    /// When the frames so far would all be due, one after the other.
+    paid_until: Mono,
 }
 
 impl Default for Pace {
     /// The first frame is wanted.
     fn default() -> Self {
-        Self { wanted: Some(Cause::Person), drawn: VecDeque::with_capacity(FRAMES) }
+        Self { wanted: Some(Cause::Person), last: None, paid_until: Mono::default() }
     }
 }
 
@@ -44,23 +46,20 @@ impl Pace {
 
     /// When the next frame is to be drawn, if one is wanted.
     pub(super) fn due(&self, focused: bool) -> Option<Mono> {
-        let full = self.drawn.front().filter(|_| self.drawn.len() == FRAMES).map(|first| *first + SECOND);
         let spacing = match self.wanted? {
             Cause::Person => Duration::ZERO,
             Cause::News if focused => NEWS,
             Cause::News => UNSEEN,
         };
-        let spaced = self.drawn.back().map(|last| *last + spacing);
-        Some(full.max(spaced).unwrap_or_default())
+        let spaced = self.last.map_or_else(Mono::default, |last| last + spacing);
+        let paid = Mono(self.paid_until.0.saturating_sub(FRAME * (AT_ONCE - 1)));
+        Some(spaced.max(paid))
     }
 
     /// A frame was drawn.
     pub(super) fn drew(&mut self, now: Mono) {
-        self.wanted = None;
-        if self.drawn.len() == FRAMES {
-            self.drawn.pop_front();
-        }
-        self.drawn.push_back(now);
+        (self.wanted, self.last) = (None, Some(now));
+        self.paid_until = self.paid_until.max(now) + FRAME;
     }
 }
 
@@ -81,32 +80,43 @@ mod tests {
         pace.drew(at(10));
         assert_eq!(pace.due(true), None);
         pace.want(Cause::News);
-        assert_eq!([pace.due(true), pace.due(false)], [Some(at(60)), Some(at(1_010))]);
+        assert_eq!([pace.due(true), pace.due(false)], [Some(at(76)), Some(at(1_010))]);
         pace.want(Cause::Person);
         pace.want(Cause::News);
         assert_eq!(pace.due(true), Some(at(10)), "whatever else comes");
     }
 
+    #[test]
+    fn a_key_that_is_held_is_drawn_evenly() {
+        let (mut pace, mut drawn) = (Pace::default(), Vec::new());
+        for now in (0..3_000).step_by(16) {
+            pace.want(Cause::Person);
+            if pace.due(true).is_some_and(|due| due <= at(now)) {
+                pace.drew(at(now));
+                drawn.push(now);
+            }
+        }
+        assert!(drawn.windows(2).all(|pair| pair[1] - pair[0] <= 64), "{drawn:?}");
+    }
+
     proptest! {
         #[test]
-        fn never_more_than_thirty_in_a_second_and_a_key_waits_only_for_that(
+        fn never_more_than_thirty_in_a_second_and_nothing_waits_longer_than_a_frame(
             wants in prop::collection::vec((0_u64..40, any::<bool>()), 1..400),
         ) {
             let (mut pace, mut now, mut drawn) = (Pace::default(), 0, Vec::new());
             for (pause, is_key) in wants {
                 now += pause;
-                let news = pace.wanted == Some(Cause::News);
                 pace.want(if is_key { Cause::Person } else { Cause::News });
-                if let Some(due) = pace.due(true).filter(|due| *due <= at(now)) {
-                    prop_assert!(due <= at(now));
+                let due = pace.due(true).unwrap();
+                prop_assert!(due <= at(now) + if is_key { FRAME } else { NEWS }, "{:?} at {}", due, now);
+                if due <= at(now) {
                     pace.drew(at(now));
                     drawn.push(now);
-                } else if is_key {
-                    prop_assert!(drawn.len() >= FRAMES, "a key had to wait, news before it: {}", news);
                 }
             }
-            for window in drawn.windows(FRAMES + 1) {
-                prop_assert!(window[FRAMES] - window[0] >= 1_000, "{:?}", window);
+            for window in drawn.windows(31) {
+                prop_assert!(window[30] - window[0] >= 1_000, "{:?}", window);
             }
         }
     }

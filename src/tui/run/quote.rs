@@ -26,9 +26,14 @@ impl Dashboard {
             QuoteWork::Read(id) => {
                 self.read(&details, move |reader| Ok(Msg::Quote(QuoteHeard::Read(id, reader.quote(id)?.map(Box::new)))))
             }
-            QuoteWork::Withdraw { id, until } => self.read(&details, move |reader| {
-                store.withdraw_quote(id, until, at).wait()?;
-                Ok(Msg::Quote(QuoteHeard::Read(id, reader.quote(id)?.map(Box::new))))
+            QuoteWork::Withdraw { id, until } => self.spawn(move || {
+                // Not with the reader in hand: others wait for that.
+                let withdrawn = store.withdraw_quote(id, until, at).wait();
+                let read = withdrawn.and_then(|_| details.read(|reader| reader.quote(id)));
+                read.map_or_else(
+                    |error| Msg::Fault(error.to_string()),
+                    |quote| Msg::Quote(QuoteHeard::Read(id, quote.map(Box::new))),
+                )
             }),
         }
     }

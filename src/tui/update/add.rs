@@ -140,7 +140,7 @@ fn read(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Takes in which hashes are tracked.
-pub(super) fn on_known(model: &mut Model, known: &HashMap<String, RowId>) -> Vec<Effect> {
+pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     if form.take_in(known) { submit(model) } else { Vec::new() }
 }
@@ -149,7 +149,11 @@ pub(super) fn on_known(model: &mut Model, known: &HashMap<String, RowId>) -> Vec
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
+    if form.is_sent {
+        return Vec::new();
+    }
     if !batch.is_empty() {
+        form.is_sent = true;
         return vec![Effect::Import(batch)];
     }
     if form.wait_for_known() {
@@ -196,14 +200,20 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
             let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
             model.tell(tone, text, now.mono);
-            let is_done = quote::on_tracked(model) || matches!(model.overlay, Overlay::Add(_));
+            let was_sent = matches!(&model.overlay, Overlay::Add(form) if form.is_sent);
+            let is_done = quote::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
                 model.overlay = Overlay::None;
                 return reveal(model, row);
             }
         }
         Err(error) if quote::on_not_tracked(model, &error) => {}
-        Err(error) => model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono),
+        Err(error) => {
+            if let Overlay::Add(form) = &mut model.overlay {
+                form.is_sent = false;
+            }
+            model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
+        }
     }
     Vec::new()
 }

@@ -16,7 +16,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     let by_key = keymap::name(key).and_then(|name| menu.with_key(&name).cloned());
     let choice = match (by_key, key.code) {
         (Some(choice), _) => Some(choice),
-        (None, KeyCode::Enter) => menu.chosen().cloned(),
+        (None, KeyCode::Enter | KeyCode::Char(' ')) => menu.chosen().cloned(),
         (None, KeyCode::Esc | KeyCode::Char('q')) => Some(Choice::Leave),
         (None, KeyCode::Down | KeyCode::Char('j')) => return moved(model, 1),
         (None, KeyCode::Up | KeyCode::Char('k')) => return moved(model, -1),

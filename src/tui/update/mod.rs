@@ -53,6 +53,7 @@ use crate::{
         ids::RowId,
         transaction::Transaction,
     },
+    intake,
     store::{ImportReport, Listed, News, Page, PollerReport},
 };
 
@@ -91,8 +92,8 @@ pub enum Msg {
     Log(Result<Option<LogTail>, String>),
     /// What is to be marked; nothing if that was more than can be.
     FoundMarks(Option<Vec<RowId>>),
-    /// Which hashes are tracked, by the text that was asked for.
-    Known(HashMap<String, RowId>),
+    /// Of each hash that was asked about, by its text, which transaction it is, if it is tracked.
+    Known(HashMap<String, Option<RowId>>),
     /// What became of a question for a route.
     Quote(QuoteHeard),
     /// An import ended.
@@ -156,7 +157,8 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
 fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
         Msg::Key(key) => on_key(model, key, now),
-        Msg::Paste(text) => on_paste(model, &text),
+        // What is pasted stands on a screen that others may see.
+        Msg::Paste(text) => on_paste(model, &intake::without_id(&text)),
         Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
         Msg::Resize(columns, rows) => {
             on_resize(model, (columns, rows));
@@ -187,7 +189,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
             marks::on_found(model, found, now.mono);
             Vec::new()
         }
-        Msg::Known(known) => add::on_known(model, &known),
+        Msg::Known(known) => add::on_known(model, known),
         Msg::Quote(heard) => quote::on_heard(model, heard, now),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Trouble(trouble) => {

@@ -1,4 +1,4 @@
-//! The mouse: a click selects a row or opens a saved view, the wheel scrolls.
+//! The mouse: a click selects a row or opens a saved view or a tab, the wheel scrolls.
 //!
 //! It does nothing that a key doesn't do too.
 
@@ -44,6 +44,10 @@ fn click(model: &mut Model, at: (u16, u16), now: Now) -> Vec<Effect> {
             model.screen = Screen::List;
             return show_tab(model, tab);
         }
+        Some(Target::DetailTab(tab)) => {
+            model.list.chosen = true;
+            (model.screen, model.detail.tab) = (Screen::Detail, tab);
+        }
         None => {}
     }
     Vec::new()
@@ -59,7 +63,7 @@ mod tests {
         domain::{fixtures as tx, ids::RowId},
         tui::{
             fixtures::{Desk, at_work, blank, everything, hear, moment, press},
-            model::list::Tab,
+            model::{detail::DetailTab, list::Tab},
             update::Msg,
         },
     };
@@ -109,6 +113,27 @@ mod tests {
                 opened
             });
             assert!(clicked.count() >= title.len(), "{title}");
+        }
+    }
+
+    #[test]
+    fn a_click_on_a_tab_of_the_detail_opens_it() {
+        // In the pane beside the list, and over the whole screen.
+        for keys in [&[][..], &["f"]] {
+            let mut model = dashboard((120, 36));
+            press(&mut model, keys, now());
+            let everywhere = (0..36).flat_map(|row| (0..120).map(move |column| (column, row)));
+            let titles = everywhere.filter(|at| {
+                let is_timing = view::target(&model, now(), *at) == Some(Target::DetailTab(DetailTab::Timing));
+                if is_timing {
+                    mouse(&mut model, CLICK, *at);
+                    assert_eq!((model.screen, model.detail.tab), (Screen::Detail, DetailTab::Timing));
+                    press(&mut model, &["Esc"], now());
+                    press(&mut model, keys, now());
+                }
+                is_timing
+            });
+            assert_eq!(titles.count(), " Timing ".len());
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
-    let remark = "It leaves the budget to others. No alert is raised meanwhile; what you poll by hand is still asked.";
+    let remark = "It leaves the budget to others. Nothing that goes wrong is seen meanwhile; what you poll by hand is still asked.";
     model.overlay = Overlay::Menu(Menu::new("Pause polling for", remark, entries));
     Vec::new()
 }

@@ -43,7 +43,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     match (&mut form.stage, key.code) {
         (_, KeyCode::Esc) => back(model, now),
         // What was sent is waited for.
-        (Stage::Asking | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. }, _) => Vec::new(),
+        (Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. }, _) => Vec::new(),
         (Stage::Tracking { .. }, KeyCode::Enter) => track(form),
         (Stage::Tracking { hash, wrong, .. }, _) => {
             if hash.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
@@ -94,7 +94,7 @@ pub(super) fn on_paste(model: &mut Model, pasted: &str) {
     let Overlay::Quote(form) = &mut model.overlay else { return };
     let pasted = text::clean(pasted);
     match &mut form.stage {
-        Stage::Asking | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. } => {}
+        Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. } => {}
         Stage::Tracking { hash, wrong, .. } => {
             *hash = Input::new(format!("{}{pasted}", hash.value()));
             *wrong = None;
@@ -119,7 +119,7 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
     match std::mem::take(&mut form.stage) {
         Stage::Tracking { answer, .. } => form.stage = Stage::Answered(answer),
         // Its number comes yet; then it is withdrawn.
-        Stage::Asking => {}
+        Stage::Asking { .. } => {}
         Stage::Waiting { id, until } => {
             model.tell(Tone::Good, "Not waited for any more; what isn't sent yet won't be.", now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
@@ -148,8 +148,9 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
         form.stage = Stage::InVain(NOBODY.into());
         return Vec::new();
     }
-    form.stage = Stage::Asking;
-    vec![Effect::Quote(QuoteWork::Ask { request, until: now.wall + PATIENCE })]
+    let until = now.wall + PATIENCE;
+    form.stage = Stage::Asking { until };
+    vec![Effect::Quote(QuoteWork::Ask { request, until })]
 }
 
 /// Something was heard of the question.
@@ -166,7 +167,8 @@ pub(super) fn on_heard(model: &mut Model, heard: QuoteHeard, now: Now) -> Vec<Ef
 /// The question is in the store, or was answered a moment ago.
 fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
     let form = match &mut model.overlay {
-        Overlay::Quote(form) if matches!(form.stage, Stage::Asking) => form,
+        // By now it may be another one that is asked.
+        Overlay::Quote(form) if matches!(form.stage, Stage::Asking { until: own } if own == until) => form,
         // Nobody waits for it any more.
         _ => return asked.ok().and_then(|asked| withdrawn(&asked, until)).into_iter().collect(),
     };

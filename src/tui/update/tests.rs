@@ -536,6 +536,8 @@ fn esc_leaves_the_dialog_without_an_import() {
 fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
     let mut model = dashboard("4");
     model.take(Msg::Paste(row(99)), now());
+    assert!(matches!(&press(&mut model, &["Enter"], now())[..], [Effect::Import(_)]));
+    assert_eq!(press(&mut model, &["Enter"], now()), [], "once is enough");
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.overlay, Overlay::None));

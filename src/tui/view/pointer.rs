@@ -4,12 +4,12 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{Look, area, header, layout, list};
+use super::{Look, area, detail, header, layout, list};
 use crate::{
     clock::Now,
     domain::width,
     tui::{
-        model::{Model, list::Tab},
+        model::{Model, detail::DetailTab, list::Tab},
         theme::Theme,
     },
 };
@@ -21,6 +21,8 @@ pub enum Target {
     Row(usize),
     /// A saved view.
     Tab(Tab),
+    /// A tab of the detail.
+    DetailTab(DetailTab),
 }
 
 /// What lies at a column and a row of the screen.
@@ -29,6 +31,10 @@ pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Targ
     let at = Position::new(column, row);
     if panes.header.contains(at) {
         return tab(model, now, (panes.header, column)).map(Target::Tab);
+    }
+    if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
+        let theme = Theme::new(false, false);
+        return detail::tab_at(&Look { model, theme: &theme, now }, (&panes, pane), at).map(Target::DetailTab);
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
     // Below the border, if there is one, and the titles.

@@ -183,6 +183,9 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
         Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
         Overlay::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
+        Overlay::Menu(menu) if menu.stays() => {
+            hints(&mut [("j k", "move"), ("Space", "show or hide"), ("Esc", "done")].into_iter())
+        }
         Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Overlay::Help(page) => {
             let leave = if page.wanted().is_empty() { "close" } else { "all keys again" };

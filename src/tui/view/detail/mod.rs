@@ -24,7 +24,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use ratatui::{
     Frame,
-    layout::{Margin, Rect},
+    layout::{Margin, Position, Rect},
     style::Style,
     text::{Line, Span},
     widgets::{Block, Paragraph},
@@ -116,6 +116,12 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     tabs::draw(look, (tab(look), &place), parts.tabs, frame);
 }
 
+/// The tab whose title is seen at a place of the screen.
+pub(super) fn tab_at(look: &Look<'_>, (panes, pane): (&Panes, Rect), at: Position) -> Option<DetailTab> {
+    let row = Parts::new(look, look.model.selected()?, panes, pane).tabs;
+    row.contains(at).then(|| tabs::at(look, tab(look), (row, at.x)))?
+}
+
 /// What is seen of the open tab, and where in it that is.
 fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
     let size = (usize::from(parts.content.width), usize::from(parts.content.height));
@@ -184,7 +190,11 @@ pub(super) fn rows(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
 /// Which transaction is open and where in the list it stands, in the filter's place.
 pub(super) fn position(look: &Look<'_>, columns: u16) -> Line<'static> {
     let (place, count) = look.model.list.standing();
-    let place = format!("{place} of {count} in {} ", look.model.list.tab.titles().0);
+    // What was opened from elsewhere needn't stand in the list.
+    let place = match look.model.list.position() {
+        Some(_) => format!("{place} of {count} in {} ", look.model.list.tab.titles().0),
+        None => String::new(),
+    };
     let Some(tx) = look.model.selected() else { return Line::styled(format!(" {place}"), look.theme.dim()) };
     let columns = usize::from(columns);
     let mut line = verdict::title(look, tx, columns.saturating_sub(width::of(&place) + 5));

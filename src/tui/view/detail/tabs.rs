@@ -31,6 +31,17 @@ pub(super) fn draw(look: &Look<'_>, (tab, place): (DetailTab, &str), row: Rect, 
     }
 }
 
+/// The tab whose title stands at a column of the row.
+pub(super) fn at(look: &Look<'_>, open: DetailTab, (row, column): (Rect, u16)) -> Option<DetailTab> {
+    let line = titles(look, open, usize::from(row.width));
+    let mut end = usize::from(row.x);
+    let found = line.spans.iter().position(|span| {
+        end += width::of(&span.content);
+        usize::from(column) < end
+    })?;
+    DetailTab::ALL.get(found).copied().filter(|_| line.spans.len() == DetailTab::ALL.len())
+}
+
 /// All titles where there is room for them, else the open one.
 fn titles(look: &Look<'_>, open: DetailTab, columns: usize) -> Line<'static> {
     let title = |tab: &DetailTab| match *tab == open {
