@@ -11,11 +11,15 @@ use hoptop::{
     sim::{
         server,
         service::{Limits, Service},
-        world::World,
     },
 };
 
-use crate::{report::Report, session::Session, tracked::Tracked};
+use crate::{
+    material,
+    report::Report,
+    session::Session,
+    tracked::{SEED, Tracked},
+};
 
 const TRACKED: usize = 10_000;
 const SETTLES: Duration = Duration::from_secs(15);
@@ -35,7 +39,8 @@ pub fn print(clock: &Clock, report: &mut Report) {
     let url = runtime.block_on(async {
         let listener = server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = Service::new(World::seeded(1, 0, clock.now().wall), Limits { rps: 1.0, ..Limits::default() });
+        let world = material::world(SEED, TRACKED, clock.now().wall);
+        let service = Service::new(world, Limits { rps: 1.0, ..Limits::default() });
         tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone(), std::future::pending()));
         url
     });

@@ -5,8 +5,10 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
     },
+    thread,
     time::Duration,
 };
 
@@ -30,7 +32,7 @@ use ratatui::{
     buffer::Cell,
     layout::{Position, Size},
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc as events, watch};
 
 use crate::{desk, report::Report, tracked::Tracked};
 
@@ -107,7 +109,14 @@ pub fn print(clock: &Clock, report: &mut Report) {
     println!("\n| {TRACKED} tracked, at {}x{} | p50 | p99 | most | frames a second |", SIZE.0, SIZE.1);
     println!("| --- | ---: | ---: | ---: | ---: |");
     for answers in [0, ANSWERS] {
-        let (mut waits, rate, frames) = runtime.block_on(measure(&tracked, answers, clock));
+        let (stop, over) = mpsc::channel::<()>();
+        let (mut waits, frames, rate) = thread::scope(|scope| {
+            let tracked = &tracked;
+            let pouring = scope.spawn(move || pour(tracked, answers, &over, clock));
+            let (waits, frames) = runtime.block_on(measure(tracked, clock));
+            drop(stop);
+            (waits, frames, pouring.join().unwrap())
+        });
         waits.sort_by(f64::total_cmp);
         let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize] * 1e3;
         let what = format!("key press to painted screen with {rate:.0} answers a second, p99");
@@ -120,14 +129,14 @@ pub fn print(clock: &Clock, report: &mut Report) {
     }
 }
 
-/// The seconds that each press took, answers and frames a second.
-async fn measure(tracked: &Tracked, answers: usize, clock: &Clock) -> (Vec<f64>, f64, f64) {
+/// The seconds that each press took, and frames a second.
+async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
     let (selected, screen) = watch::channel(None);
     let frames = Arc::new(AtomicUsize::new(0));
     let backend = Watched { inner: TestBackend::new(SIZE.0, SIZE.1), selected, frames: Arc::clone(&frames) };
     let mut terminal = Terminal::new(backend).unwrap();
-    let (hands, input) = mpsc::unbounded_channel();
-    let input = stream::unfold(input, async |mut input: mpsc::UnboundedReceiver<io::Result<Event>>| {
+    let (hands, input) = events::unbounded_channel();
+    let input = stream::unfold(input, async |mut input: events::UnboundedReceiver<io::Result<Event>>| {
         Some((input.recv().await?, input))
     });
     let parts = Parts {
@@ -140,25 +149,21 @@ async fn measure(tracked: &Tracked, answers: usize, clock: &Clock) -> (Vec<f64>,
         log: None,
         export: |_: &Store, _: &ExportOrder| Err("nothing is exported".into()),
     };
-    let (is_over, kept) = (AtomicBool::new(false), AtomicUsize::new(0));
     let script = async {
         let began = clock.now().mono;
         let waits = press(&hands, screen, clock).await;
         let seconds = clock.now().mono.since(began).as_secs_f64();
-        is_over.store(true, Ordering::Relaxed);
         hands.send(Ok(Event::Key(keymap::parse("^C").unwrap()))).unwrap();
-        (waits, kept.load(Ordering::Relaxed) as f64 / seconds, frames.load(Ordering::Relaxed) as f64 / seconds)
+        (waits, frames.load(Ordering::Relaxed) as f64 / seconds)
     };
-    let pour = pour(tracked, answers, (&is_over, &kept), clock);
-    let (ended, measured, ()) =
-        tokio::join!(run(&mut terminal, input, parts, std::future::pending::<()>()), script, pour);
+    let (ended, measured) = tokio::join!(run(&mut terminal, input, parts, std::future::pending::<()>()), script);
     ended.unwrap();
     measured
 }
 
 /// Presses down and up in turn, each when the last one is painted and a moment has passed.
 async fn press(
-    hands: &mpsc::UnboundedSender<io::Result<Event>>,
+    hands: &events::UnboundedSender<io::Result<Event>>,
     mut screen: watch::Receiver<Option<String>>,
     clock: &Clock,
 ) -> Vec<f64> {
@@ -182,22 +187,28 @@ async fn press(
     waits
 }
 
-/// Keeps answers coming until it is over.
-async fn pour(tracked: &Tracked, answers: usize, (is_over, kept): (&AtomicBool, &AtomicUsize), clock: &Clock) {
+/// Keeps answers until it is over; how many in a second. In a thread of its own, as the poller's answers come.
+fn pour(tracked: &Tracked, answers: usize, over: &Receiver<()>, clock: &Clock) -> f64 {
     if answers == 0 {
-        return;
+        return 0.0;
     }
     let start = clock.now().mono;
-    let mut sent = 0;
-    while !is_over.load(Ordering::Relaxed) {
-        for number in sent..sent + BURST {
-            // The same again brings no news, another step does.
-            let said = if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
-            let place = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
-            tracked.store.observe(tracked.seen(place, said, clock), alerts::judge).detach();
-        }
-        sent += BURST;
-        kept.store(sent, Ordering::Relaxed);
-        clock.sleep_until(start + Duration::from_secs_f64(sent as f64 / answers as f64)).await;
+    let mut kept = 0;
+    let ended = |kept: usize| {
+        let next = start + Duration::from_secs_f64(kept as f64 / answers as f64);
+        over.recv_timeout(next.since(clock.now().mono)) != Err(RecvTimeoutError::Timeout)
+    };
+    while !ended(kept) {
+        let some: Vec<_> = (kept..kept + BURST)
+            .map(|number| {
+                // The same again brings no news, another step does.
+                let said = if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
+                let place = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
+                tracked.store.observe(tracked.seen(place, said, clock), alerts::judge)
+            })
+            .collect();
+        some.into_iter().for_each(|receipt| receipt.wait().unwrap());
+        kept += BURST;
     }
+    kept as f64 / clock.now().mono.since(start).as_secs_f64()
 }

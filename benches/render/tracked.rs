@@ -14,7 +14,7 @@ use hoptop::{
 use crate::material;
 
 pub const PROFILE: &str = "default";
-const SEED: u64 = 600;
+pub const SEED: u64 = 600;
 /// So many have answers: enough for every row that is on the screen.
 const ANSWERED: usize = 200;
 
