@@ -16,7 +16,7 @@ use crate::{
     budget::{self, Ledger},
     config::Settings,
     domain::{span, text},
-    store::filesystem,
+    store::{AlertCounts, filesystem},
 };
 
 /// How a check ended.
@@ -35,8 +35,8 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
     findings.push(("id", id));
     let reader = cx.store.reader()?;
     let tracked = reader.tracked()?;
-    let standing = reader.alert_counts(cx.now.wall)?.iter().map(|(_, count)| count.firing + count.set_aside).sum();
-    findings.push(("store", store(tracked, standing, cx)?));
+    let AlertCounts { firing, set_aside } = reader.alert_counts(cx.now.wall)?;
+    findings.push(("store", store(tracked, firing.iter().sum::<u64>() + set_aside, cx)?));
     findings.push(("disk", disk(cx)));
     findings.push(("backup", backup(tracked == 0, cx)));
     let budget = Budget::read(&reader, settings.rps, cx)?;

@@ -91,6 +91,11 @@ pub fn starting(text: &str) -> Vec<&'static Chain> {
     named(&text).map_or_else(|| TABLE.iter().filter(may_be).collect(), |chain| vec![chain])
 }
 
+/// The well-known chains that may be meant by what is typed where an ID belongs: none if it is the ID of one.
+pub fn meant(typed: &str) -> Vec<&'static Chain> {
+    if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
+}
+
 /// At most five letters for a narrow column: the table's short name, else the `learned` name in capitals, else the ID, cut
 /// to fit.
 pub fn short_name(id: &ChainId, learned: Option<&str>) -> String {

@@ -201,27 +201,35 @@ pub(super) fn of_profiles(db: &Connection) -> Result<Vec<Alert>, StoreError> {
     collect(db, &format!("{COLUMNS} WHERE {STANDING} AND transaction_row IS NULL ORDER BY id"), [])
 }
 
-/// How many alerts of a rule stand.
+/// How many alerts stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AlertCount {
-    /// Those of which nobody has said anything, or of whose snooze the moment has come.
-    pub firing: u64,
+pub struct AlertCounts {
+    /// Those of which nobody has said anything, or of whose snooze the moment has come: critical, warning, info.
+    pub firing: [u64; 3],
     /// Those that are acknowledged or snoozed.
     pub set_aside: u64,
 }
 
-/// How many alerts stand by rule.
-pub(super) fn counts(db: &Connection, now: DateTime<Utc>) -> Result<Vec<(Rule, AlertCount)>, StoreError> {
+/// How many alerts stand.
+pub(super) fn counts(db: &Connection, now: DateTime<Utc>) -> Result<AlertCounts, StoreError> {
     let sql =
         "SELECT rule, count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?)),
         count(*) FROM alerts WHERE cleared_at IS NULL GROUP BY rule";
     let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map([columns::moment(now)], |row| {
+    let mut rows = statement.query([columns::moment(now)])?;
+    let mut counts = AlertCounts::default();
+    while let Some(row) = rows.next()? {
+        let Some(rule) = Rule::named(&row.get::<_, String>(0)?) else { continue };
         let (firing, standing): (u64, u64) = (row.get(1)?, row.get(2)?);
-        let count = AlertCount { firing, set_aside: standing - firing };
-        Ok(Rule::named(&row.get::<_, String>(0)?).map(|rule| (rule, count)))
-    })?;
-    Ok(rows.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+        let [critical, warning, info] = &mut counts.firing;
+        *match rule.severity() {
+            Severity::Critical => critical,
+            Severity::Warning => warning,
+            Severity::Info => info,
+        } += firing;
+        counts.set_aside += standing - firing;
+    }
+    Ok(counts)
 }
 
 /// The rules of what stands, and whether it is set aside.

@@ -55,7 +55,7 @@ use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
 pub use self::{
-    alerts::AlertCount,
+    alerts::AlertCounts,
     backup::{BackupReport, Existing, Kept},
     changes::Feed,
     edits::{Edit, TakenBack},

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, InterruptHandle};
 
 use super::{
-    alerts::{self, AlertCount},
+    alerts::{self, AlertCounts},
     attention, chains,
     changes::{self, Feed},
     connection,
@@ -28,7 +28,7 @@ use super::{
     transactions,
 };
 use crate::domain::{
-    alert::{Alert, Rule, Subject},
+    alert::{Alert, Subject},
     chain_config::ChainConfig,
     change::Change,
     difference::{Difference, differences},
@@ -125,8 +125,8 @@ impl Reader {
         alerts::of_profiles(&self.connection)
     }
 
-    /// How many alerts stand at `now`, by rule.
-    pub fn alert_counts(&self, now: DateTime<Utc>) -> Result<Vec<(Rule, AlertCount)>, StoreError> {
+    /// How many alerts stand at `now`.
+    pub fn alert_counts(&self, now: DateTime<Utc>) -> Result<AlertCounts, StoreError> {
         alerts::counts(&self.connection, now)
     }
 

@@ -20,13 +20,13 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{RESOLVED_FOR, Severity},
+        alert::RESOLVED_FOR,
         experience::RouteKey,
         filter::Filter,
         ids::{RowId, TxHash},
         outline::Outline,
     },
-    store::{Listed, Lookup, Page, Reader, StoreError, StoredObservation},
+    store::{AlertCounts, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
 };
 
 /// A part of the list.
@@ -137,18 +137,9 @@ pub(super) fn overview(
     for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
         *count = reader.listing(&tab.filter(), now).count()?;
     }
-    let (mut alerts, mut set_aside) = ([0; 3], 0);
-    for (rule, count) in reader.alert_counts(now)? {
-        let [critical, warning, info] = &mut alerts;
-        *match rule.severity() {
-            Severity::Critical => critical,
-            Severity::Warning => warning,
-            Severity::Info => info,
-        } += count.firing;
-        set_aside += count.set_aside;
-    }
+    let AlertCounts { firing, set_aside } = reader.alert_counts(now)?;
     let listing = reader.listing(listed, now);
     let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
     let listed = Listing { view, total: listing.count()?, before };
-    Ok(Overview { tabs, alerts, set_aside, most_urgent: reader.most_urgent()?, listed })
+    Ok(Overview { tabs, alerts: firing, set_aside, most_urgent: reader.most_urgent()?, listed })
 }

@@ -9,13 +9,13 @@ use chrono::{DateTime, FixedOffset, Utc};
 use crate::{
     domain::{
         advice,
-        alert::{Rule, Severity},
+        alert::Rule,
         change::{Change, What},
         ids::RowId,
         text,
         transaction::Transaction,
     },
-    store::{Follower, Listed, Reader, StoreError},
+    store::{AlertCounts, Follower, Listed, Reader, StoreError},
     tui::model::{Setting, list::Tab},
 };
 
@@ -59,14 +59,8 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         count(Tab::Refunds)?,
         count(Tab::Done)?,
     );
-    let mut alerts = [(Severity::Critical, 0), (Severity::Warning, 0), (Severity::Info, 0)];
-    let mut set_aside = 0;
-    for (rule, standing) in reader.alert_counts(now)? {
-        let of_rule = alerts.iter_mut().filter(|(severity, _)| *severity == rule.severity());
-        of_rule.for_each(|(_, count)| *count += standing.firing);
-        set_aside += standing.set_aside;
-    }
-    let alerts = alerts.map(|(severity, count)| format!("{count} {}", severity.name())).join(", ");
+    let AlertCounts { firing: [critical, warning, info], set_aside } = reader.alert_counts(now)?;
+    let alerts = format!("{critical} critical, {warning} warning, {info} info");
     let mut lines = vec![
         format!("hoptop, profile {}. {tracked}", text::clean(&setting.profile)),
         format!("Alerts: {alerts}; acknowledged or snoozed {set_aside}."),
@@ -222,7 +216,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{answer::Templates, fixtures as tx},
+        domain::{alert::Severity, answer::Templates, fixtures as tx},
         tui::keys::Keys,
     };
 

@@ -198,9 +198,8 @@ impl Found {
 
 /// The chain that a name means, if it means just one.
 fn chain_meant(typed: &str) -> Option<&'static ChainId> {
-    let is_id = chains::with_id(typed.trim()).is_some();
-    match chains::starting(typed).as_slice() {
-        [chain] if !is_id => Some(&chain.id),
+    match chains::meant(typed).as_slice() {
+        [chain] => Some(&chain.id),
         _ => None,
     }
 }

@@ -168,9 +168,8 @@ impl QuoteForm {
 
     /// The chains that may be meant by what is typed, while that isn't the ID of one.
     pub fn meant(&self, part: Part) -> Vec<&'static Chain> {
-        let typed = self.value(part).trim();
         match part {
-            Part::FromChain | Part::ToChain if chains::with_id(typed).is_none() => chains::starting(typed),
+            Part::FromChain | Part::ToChain => chains::meant(self.value(part)),
             _ => Vec::new(),
         }
     }

@@ -140,19 +140,18 @@ fn seconds(span: Duration) -> String {
 fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
     let now = look.now.wall;
     let setting = &look.model.setting;
-    let paused = look.model.paused_until(now).map(|until| {
-        let key = look.key(Id::Pause);
-        format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
-    });
-    let text = match look.model.live_poller(now) {
-        _ if paused.is_some() => paused.unwrap_or_default(),
-        None if setting.polls => "starting".to_owned(),
-        None => "off: start hoptop without --no-poll to poll".to_owned(),
-        Some(report) if report.health == "waiting" => {
+    let text = match (look.model.paused_until(now), look.model.live_poller(now)) {
+        (Some(until), _) => {
+            let key = look.key(Id::Pause);
+            format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
+        }
+        (None, None) if setting.polls => "starting".to_owned(),
+        (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
+        (None, Some(report)) if report.health == "waiting" => {
             "waiting: another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends"
                 .to_owned()
         }
-        Some(report) => {
+        (None, Some(report)) => {
             let resting = report.resting_until.filter(|until| *until > now);
             let rest = resting
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
