@@ -3,6 +3,10 @@
 use std::process::ExitCode;
 
 use hoptop::cli::{self, exit::Exit};
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     if cli::install_hooks().is_err() {

@@ -14,7 +14,7 @@ use crate::{Bench, material};
 
 const SEED: u64 = 23;
 const ROWS: usize = 100_000;
-const RUNS: usize = 3;
+const RUNS: usize = 5;
 const COLUMNS: &str = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
     ticket,labels,note";
 

@@ -124,6 +124,9 @@ fn marks(record: &[u8], delimiter: u8) -> Marks {
         Closed,
         Behind,
     }
+    if !record.contains(&b'"') {
+        return Marks::Fine;
+    }
     let mut at = At::Start;
     for byte in record {
         at = match (at, *byte) {

@@ -165,6 +165,7 @@ impl State<'_> {
     }
 
     fn line_of(&mut self, byte: u64) -> usize {
+        self.count_plain(byte);
         while let Some(current) = self.window.get(self.at) {
             let (ends_line, blank) = match (self.lines, current) {
                 (_, b'\n') => (true, true),
@@ -185,6 +186,17 @@ impl State<'_> {
             self.at = 0;
         }
         self.line
+    }
+
+    /// Counts up to `byte` at once where nothing but line feeds ends a line: nearly always, and many times as fast.
+    fn count_plain(&mut self, byte: u64) {
+        let length = usize::try_from(byte.saturating_sub(self.offset)).unwrap_or(usize::MAX);
+        let Some(plain) = self.window.get(self.at..self.at.saturating_add(length)) else { return };
+        if self.lines == Lines::Editor && !plain.contains(&b'\r') {
+            self.line += plain.iter().filter(|byte| **byte == b'\n').count();
+            self.offset = byte.max(self.offset);
+            self.at += length;
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
 
 use super::{
     changes::{self, Entry},
@@ -107,6 +107,7 @@ impl Foreseen {
 /// An import under way, in a transaction of the store.
 pub(super) struct Import<'a> {
     db: &'a Connection,
+    adding: CachedStatement<'a>,
     entry: Entry<'a>,
     /// Whether any route was quoted: of most batches none was, and then no quote need be looked for.
     has_quotes: bool,
@@ -120,7 +121,13 @@ impl<'a> Import<'a> {
     pub(super) fn new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Result<Self, StoreError> {
         let entry = Entry::of_profile(profile, at);
         let has_quotes = quotes::any(db, profile)?;
-        Ok(Self { db, entry, has_quotes, report: ImportReport::default(), last_added: None, steps: Vec::new() })
+        let adding = db.prepare_cached(
+            "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id,
+             estimate, submitted_at, from_address, ticket, first_seen_at, untracked, due)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+             ON CONFLICT DO NOTHING",
+        )?;
+        Ok(Self { db, adding, entry, has_quotes, report: ImportReport::default(), last_added: None, steps: Vec::new() })
     }
 
     pub(super) fn take(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
@@ -175,34 +182,27 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Adds a transaction, unless it is known. Most of a batch are new, so that isn't asked first.
-    fn add(&self, told: &Told, new: &NewTransaction) -> Result<Option<RowId>, StoreError> {
+    /// Adds a transaction, unless it is known. Most of a batch are new, so that isn't asked first; and where its index is set
+    /// aside ([`super::indexes`]) all of it is new.
+    fn add(&mut self, told: &Told, new: &NewTransaction) -> Result<Option<RowId>, StoreError> {
         let at = self.entry.at;
         // What others saw before us counts; nobody saw it later than now.
         let first_seen_at = new.first_seen_at.map_or(at, |seen| seen.min(at));
-        let added = self
-            .db
-            .prepare_cached(
-                "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id,
-                 estimate, submitted_at, from_address, ticket, first_seen_at, untracked, due)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                 ON CONFLICT (transaction_key, from_chain, profile) DO NOTHING",
-            )?
-            .execute(params![
-                self.entry.profile,
-                told.transaction_id.as_str(),
-                told.from_chain.as_str(),
-                told.to_chain.as_str(),
-                told.quote_id,
-                told.request_id,
-                told.estimate.map(columns::span),
-                told.submitted_at.map(columns::moment),
-                told.from_address,
-                told.ticket,
-                columns::moment(first_seen_at),
-                new.untracked,
-                columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
-            ])?;
+        let added = self.adding.execute(params![
+            self.entry.profile,
+            told.transaction_id.as_str(),
+            told.from_chain.as_str(),
+            told.to_chain.as_str(),
+            told.quote_id,
+            told.request_id,
+            told.estimate.map(columns::span),
+            told.submitted_at.map(columns::moment),
+            told.from_address,
+            told.ticket,
+            columns::moment(first_seen_at),
+            new.untracked,
+            columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
+        ])?;
         if added == 0 {
             return Ok(None);
         }

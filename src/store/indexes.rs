@@ -1,7 +1,8 @@
 //! The indexes of the transactions, set aside while a batch is written that is larger than the store.
 //!
 //! Each row that is written into an index by itself goes to a page of its own; sorting them all at the end takes a fraction of
-//! that. It must never happen outside a transaction, nor set aside what keeps a transaction unique.
+//! that. It must never happen outside a transaction, nor set aside what keeps a transaction unique while there is one that the
+//! batch may hold again.
 
 use rusqlite::Connection;
 
@@ -14,10 +15,14 @@ const LEAST: u64 = 4_000;
 const ENTERED: [&str; 4] =
     ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
 
+/// What keeps a transaction unique: aside only where nothing is stored that a row could be.
+const KEY: &str = "transactions_by_key";
+
 /// The indexes as they are to be made again.
 pub(super) struct ToRestore(Vec<String>);
 
-/// Sets the indexes aside for a batch of so many rows, if making them again takes less than to keep them.
+/// Sets the indexes aside for a batch of so many rows of which no two are the same transaction, if making them again takes less
+/// than to keep them.
 ///
 /// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away.
 pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreError> {
@@ -32,7 +37,8 @@ pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreEr
         db.execute_batch(&format!("DROP INDEX {name}"))?;
         Ok(made)
     };
-    Ok(ToRestore(ENTERED.iter().map(aside).collect::<rusqlite::Result<_>>()?))
+    let is_first = stored == 0;
+    Ok(ToRestore(ENTERED.iter().chain(is_first.then_some(&KEY)).map(aside).collect::<rusqlite::Result<_>>()?))
 }
 
 impl ToRestore {
@@ -107,7 +113,7 @@ mod tests {
             aside.0.len()
         };
         assert_eq!(aside(&mut db, LEAST - 1), 0);
-        assert_eq!(aside(&mut db, LEAST), ENTERED.len());
+        assert_eq!(aside(&mut db, LEAST), ENTERED.len() + 1);
         assert_eq!(indexes(&db), made);
         store.import_staged("default", stage(0..4_100), NOW).wait().unwrap();
         assert_eq!(aside(&mut db, 4_099), 0);

@@ -24,8 +24,10 @@ pub struct Staged {
     rows: u64,
     /// What tells two rows of the same transaction: a hash of it, and where it begins.
     index: Connection,
-    hasher: RandomState,
+    hash: Hash,
 }
+
+type Hash = Box<dyn Fn((&str, String)) -> u64 + Send>;
 
 /// Two rows of the same transaction. The later one counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,9 +45,14 @@ pub struct Duplicate {
 impl Staged {
     /// An empty one, in the folder for temporary files.
     pub(super) fn new() -> Result<Self, StoreError> {
+        let hasher = RandomState::new();
+        Self::hashing(Box::new(move |key| hasher.hash_one(key)))
+    }
+
+    fn hashing(hash: Hash) -> Result<Self, StoreError> {
         let spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile().map_err(StoreError::Staging)?);
         let index = index().map_err(fault)?;
-        Ok(Self { spool, length: 0, rows: 0, index, hasher: RandomState::new() })
+        Ok(Self { spool, length: 0, rows: 0, index, hash })
     }
 
     /// Takes a row; `place` says in words where in its file it stands.
@@ -58,7 +65,7 @@ impl Staged {
             Ok(SIZE + row.len())
         };
         let length = write().map_err(StoreError::Staging)?;
-        let hash = self.hasher.hash_one(key(new)).cast_signed();
+        let hash = (self.hash)(key(new)).cast_signed();
         let put = || self.index.prepare_cached("INSERT INTO staged VALUES (?, ?)")?.execute([at(self.length), hash]);
         put().map_err(fault)?;
         self.length += length as u64;
@@ -87,24 +94,38 @@ impl Staged {
     }
 
     /// Finds the rows that a later one replaces: sorted once by a hash at the end, a fraction of the cost of an index that
-    /// grows with each row. Should two transactions ever share a hash, a duplicate between them may be missed; the store
-    /// then takes the second one as an update, as it does with a second file.
+    /// grows with each row.
     fn pair(&self) -> Result<(), StoreError> {
         let mut by_hash = self.index.prepare("SELECT hash, at FROM staged ORDER BY hash, at").map_err(fault)?;
         let mut replace = self.index.prepare("INSERT INTO replaced VALUES (?, ?)").map_err(fault)?;
         let mut rows = by_hash.query([]).map_err(fault)?;
-        let mut before: Option<(i64, i64)> = None;
+        // The last rows of the transactions that share a hash, which are hardly ever two.
+        let (mut shared, mut before) = (Vec::new(), None);
         while let Some(row) = rows.next().map_err(fault)? {
             let read = || Ok((row.get(0)?, row.get(1)?));
-            let this: (i64, i64) = read().map_err(fault)?;
-            if let Some((_, earlier)) = before.filter(|(hash, _)| *hash == this.0)
-                && key(&self.row_at(earlier)?.1) == key(&self.row_at(this.1)?.1)
-            {
-                replace.execute([earlier, this.1]).map_err(fault)?;
+            let (hash, this): (i64, i64) = read().map_err(fault)?;
+            if before.replace(hash) != Some(hash) {
+                shared.clear();
             }
-            before = Some(this);
+            match self.same_as(this, &mut shared)? {
+                Some(last) => {
+                    replace.execute([*last, this]).map_err(fault)?;
+                    *last = this;
+                }
+                None => shared.push(this),
+            }
         }
         Ok(())
+    }
+
+    /// Of some rows the one that is of the same transaction as that at `this`.
+    fn same_as<'a>(&self, this: i64, rows: &'a mut [i64]) -> Result<Option<&'a mut i64>, StoreError> {
+        for row in rows {
+            if key(&self.row_at(*row)?.1) == key(&self.row_at(this)?.1) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
     fn row(&self, row: &Row<'_>, column: usize) -> Result<(String, NewTransaction), StoreError> {
@@ -221,4 +242,24 @@ fn read_row(spool: &mut impl Read, row: &mut Vec<u8>) -> io::Result<()> {
 /// Where a row stands, and the row.
 fn decode(row: &[u8]) -> io::Result<(&str, NewTransaction)> {
     postcard::from_bytes(row).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures;
+
+    #[test]
+    fn transactions_that_share_a_hash_are_told_apart() {
+        let mut staged = Staged::hashing(Box::new(|_| 7)).unwrap();
+        for (place, number) in ["a", "b", "a again", "b again", "a at last", "c"].into_iter().zip([1, 2, 1, 2, 1, 3]) {
+            staged.put(place, &fixtures::new(number)).unwrap();
+        }
+        let mut pairs = Vec::new();
+        staged.settle(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
+        assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]]);
+        let mut left = Vec::new();
+        staged.for_each(&mut |new| Ok(left.push(new.told.transaction_id))).unwrap();
+        assert_eq!(left, [2, 1, 3].map(|number| fixtures::new(number).told.transaction_id));
+    }
 }
