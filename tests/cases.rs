@@ -38,7 +38,7 @@ use hoptop::{
         service::{Limits, Service},
         world::{CountsFrom, World},
     },
-    store::{Seen, Store},
+    store::{Known, Seen, Store},
     tui::{
         keys::Keys,
         model::{Model, Screen, Setting},
@@ -173,7 +173,12 @@ fn dashboard(store: &Store, now: Now) -> Model {
     };
     let mut model = Model::new(setting, (98, 120));
     let request = model.list.to_read().unwrap();
-    let page = store.reader().unwrap().listing(&request.filter, now.wall).page(request.place.clone(), 1_000).unwrap();
+    let page = store
+        .reader()
+        .unwrap()
+        .listing(&request.filter, now.wall)
+        .page(request.place.clone(), 1_000, &Known::default())
+        .unwrap();
     model.take_page(&request, page);
     model
 }

@@ -42,7 +42,11 @@ impl Desk {
         let now = self.clock.now();
         for effect in update(&mut self.model, message, now) {
             if let Effect::LoadPage(request) = effect {
-                let page = self.reader.listing(&request.filter, now.wall).page(request.place.clone(), request.length);
+                let page = self.reader.listing(&request.filter, now.wall).page(
+                    request.place.clone(),
+                    request.length,
+                    &self.model.known(),
+                );
                 self.take(Msg::Page(Box::new((request, page.map_err(|error| error.to_string())))));
             }
         }

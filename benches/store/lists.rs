@@ -6,7 +6,7 @@ use std::hint::black_box;
 use chrono::{DateTime, Utc};
 use hoptop::{
     domain::filter::Filter,
-    store::{Place, Reader, Store},
+    store::{Known, Place, Reader, Store},
 };
 
 use crate::{Bench, long::Long};
@@ -75,7 +75,7 @@ fn time(bench: &Bench, (reader, long): (&Reader, &Long), (text, condition, order
     let middle = Place::Around { rows: all.get(all.len() / 2).copied().into_iter().collect(), before: PAGE / 2 };
     let page = |place: &Place| {
         1e3 * bench.best(RUNS, || {
-            black_box(listing().page(place.clone(), PAGE).unwrap());
+            black_box(listing().page(place.clone(), PAGE, &Known::default()).unwrap());
         })
     };
     let count = 1e3

@@ -2,7 +2,7 @@
 //!
 //! Entries that bring no news are dropped in time, and who hasn't read them yet is told so; no other entry ever is.
 
-use std::ops::RangeInclusive;
+use std::{collections::BTreeSet, ops::RangeInclusive};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
@@ -178,6 +178,21 @@ pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, Sto
     let feed = Feed { changes: flat(rows)?, whole: seq >= floor };
     moment.finish()?;
     Ok(feed)
+}
+
+/// The transactions that something happened to after a number; `None` if they are many, or not all of them are known any more.
+pub(super) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>, StoreError> {
+    /// To read whatever was asked for costs no more than to look for those among so many.
+    const MOST: usize = 500;
+    let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
+    if seq < floor {
+        return Ok(None);
+    }
+    let sql = "SELECT transaction_row FROM polls WHERE seq > ?1 UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map(params![seq, i64::try_from(MOST).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    let rows: Vec<Option<i64>> = rows.collect::<Result<_, _>>()?;
+    Ok((rows.len() < MOST).then(|| rows.into_iter().flatten().map(RowId).collect()))
 }
 
 /// What brought news of one transaction, the oldest first.

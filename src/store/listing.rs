@@ -4,11 +4,13 @@
 //! wherever an index has the order: all of them do but age, which goes on, and route, whose names the chains bring. Of these two
 //! a page costs n in what passes. It never holds a snapshot longer than a query takes.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
 
 use super::{
-    alerts,
+    alerts, changes,
     condition::Condition,
     error::StoreError,
     order::{self, Stretch, Way},
@@ -65,11 +67,24 @@ impl From<&Transaction> for Progress {
     }
 }
 
+/// What who reads a page has already, so that it isn't read again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The rows.
+    pub rows: BTreeSet<RowId>,
+    /// How far the feed was when they were read.
+    pub as_of: i64,
+}
+
 /// A part of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// Its rows, in order.
+    /// The numbers of its rows, in order.
+    pub order: Vec<RowId>,
+    /// The rows in that order, but for those that were known and haven't changed since.
     pub rows: Vec<Listed>,
+    /// How far the feed was when it was read.
+    pub as_of: i64,
     /// Whether there are rows before these.
     pub more_before: bool,
     /// Whether there are rows behind these.
@@ -94,12 +109,12 @@ impl<'a> Listing<'a> {
         Self { db, condition: Condition::new(filter, now), stretches }
     }
 
-    /// The page at a place, of at most `length` rows. Costs what it holds wherever an index has the order, and else n in what
-    /// passes.
-    pub fn page(&self, place: Place, length: usize) -> Result<Page, StoreError> {
+    /// The page at a place, of at most `length` rows. Costs what it holds that isn't known wherever an index has the order, and
+    /// else n in what passes.
+    pub fn page(&self, place: Place, length: usize, known: &Known) -> Result<Page, StoreError> {
         // One snapshot, or a row that moves meanwhile would be there twice.
         let snapshot = self.db.unchecked_transaction()?;
-        let page = match place {
+        let mut page = match place {
             Place::First => self.begin(length),
             Place::Last => self.end(length),
             Place::Around { rows, before } => match self.first_of(&rows)? {
@@ -107,6 +122,7 @@ impl<'a> Listing<'a> {
                 None => self.begin(length),
             },
         }?;
+        self.read(&mut page, known)?;
         snapshot.finish()?;
         Ok(page)
     }
@@ -114,28 +130,31 @@ impl<'a> Listing<'a> {
     fn begin(&self, length: usize) -> Result<Page, StoreError> {
         // One more says whether there are more.
         let rows = self.rows(None, Way::Forwards, length + 1)?;
-        self.read((Vec::new(), 0), (rows, length))
+        Ok(page_of((Vec::new(), 0), (rows, length)))
     }
 
     fn end(&self, length: usize) -> Result<Page, StoreError> {
         let rows = self.rows(None, Way::Backwards, length + 1)?;
-        self.read((rows, length), (Vec::new(), 0))
+        Ok(page_of((rows, length), (Vec::new(), 0)))
     }
 
     fn around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
         let Some(standing) = self.standing(row)? else { return self.begin(before + behind) };
         let others = self.rows(Some(&standing), Way::Forwards, behind)?;
         let rows_before = self.rows(Some(&standing), Way::Backwards, before + 1)?;
-        self.read((rows_before, before), ([vec![row], others].concat(), behind))
+        Ok(page_of((rows_before, before), ([vec![row], others].concat(), behind)))
     }
 
-    /// The page of so many of the rows before a place, the nearest first, and so many of those from it on.
-    fn read(&self, before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Result<Page, StoreError> {
-        let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
-        let rows_before = before.0.iter().take(before.1).rev();
-        let rows =
-            rows_before.chain(behind.0.iter().take(behind.1)).filter_map(|row| listed(self.db, *row).transpose());
-        Ok(Page { rows: rows.collect::<Result<_, _>>()?, more_before, more_behind })
+    /// Reads the rows of a page that aren't known as they are now.
+    fn read(&self, page: &mut Page, known: &Known) -> Result<(), StoreError> {
+        page.as_of = changes::last(self.db)?;
+        let changed = changes::rows_after(self.db, known.as_of)?;
+        let is_known =
+            |row: &RowId| known.rows.contains(row) && changed.as_ref().is_some_and(|changed| !changed.contains(row));
+        for row in page.order.iter().filter(|row| !is_known(row)) {
+            page.rows.extend(listed(self.db, *row)?);
+        }
+        Ok(())
     }
 
     /// The numbers of all rows, in order: 8 bytes each.
@@ -292,6 +311,13 @@ impl<'a> Listing<'a> {
 pub(super) fn listed(db: &Connection, row: RowId) -> Result<Option<Listed>, StoreError> {
     let Some(transaction) = transactions::by_row(db, row)? else { return Ok(None) };
     Ok(Some(Listed { alerts: alerts::of_transaction(db, row)?, transaction }))
+}
+
+/// The page of so many of the rows before a place, the nearest first, and so many of those from it on.
+fn page_of(before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Page {
+    let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
+    let order = before.0.into_iter().take(before.1).rev().chain(behind.0.into_iter().take(behind.1)).collect();
+    Page { order, more_before, more_behind, ..Page::default() }
 }
 
 /// A condition for the rows behind one, in parts.

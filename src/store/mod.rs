@@ -65,7 +65,7 @@ pub use self::{
     health::Trouble,
     import::{Foreseen, ImportReport, Tally},
     keeper::Keeper,
-    listing::{Listed, Listing, Page, Place, Progress},
+    listing::{Known, Listed, Listing, Page, Place, Progress},
     minutes::Minute,
     notes::Note,
     observations::{Dropped, OldBodies, StoredObservation},

@@ -259,7 +259,11 @@ mod tests {
         staged.settle(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
         assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]]);
         let mut left = Vec::new();
-        staged.for_each(&mut |new| Ok(left.push(new.told.transaction_id))).unwrap();
+        let mut take = |new: NewTransaction| {
+            left.push(new.told.transaction_id);
+            Ok(())
+        };
+        staged.for_each(&mut take).unwrap();
         assert_eq!(left, [2, 1, 3].map(|number| fixtures::new(number).told.transaction_id));
     }
 }

@@ -185,7 +185,9 @@ impl Desk {
             transaction: self.transactions[row].clone(),
             alerts: self.alerts.get(row).cloned().unwrap_or_default(),
         };
-        Page { rows: rows[from..to].iter().map(listed).collect(), more_before: from > 0, more_behind: to < rows.len() }
+        let (more_before, more_behind) = (from > 0, to < rows.len());
+        let order = rows[from..to].to_vec();
+        Page { rows: order.iter().map(listed).collect(), order, as_of: 0, more_before, more_behind }
     }
 
     fn overview(&self, now: Now) -> Overview {

@@ -26,12 +26,16 @@ use crate::{
         ids::{RowId, TxHash},
         outline::Outline,
     },
-    store::{AlertCounts, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
+    store::{AlertCounts, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
 };
 
-/// A part of the list.
-pub(super) fn page(reader: &Reader, request: &PageRequest, now: DateTime<Utc>) -> Result<Page, StoreError> {
-    reader.listing(&request.filter, now).page(request.place.clone(), request.length)
+/// A part of the list, without what is known of it.
+pub(super) fn page(
+    reader: &Reader,
+    (request, known): (&PageRequest, &Known),
+    now: DateTime<Utc>,
+) -> Result<Page, StoreError> {
+    reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
 }
 
 /// A transaction as it is now, what happened to it, and what was observed of others on its route.

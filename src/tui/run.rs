@@ -1,7 +1,8 @@
 //! The loop: messages in, effects out, a frame when something changed. Generic over backend and input, so that a test
 //! drives the real one.
 //!
-//! It draws at most 30 times a second and only when something changed, ages once a second. It must never wait for the
+//! It draws at most 30 times a second and only when something changed, ages once a second and nothing else in between while
+//! nobody is at the keyboard. It must never wait for the
 //! disk or the network: reading and writing the store happens on the pool for blocking work.
 
 mod aside;
@@ -237,8 +238,8 @@ impl Dashboard {
 
     fn wake(&self) -> Mono {
         let frame = self.pace.due(self.outward.focused).unwrap_or(self.next_tick);
-        let due = self.counting.wanted && self.counting.began.is_none();
-        let wake = self.next_tick.min(frame).min(if due { self.counting.next } else { self.next_tick });
+        let counting = self.counting.due(self.pace.is_attended()).unwrap_or(self.next_tick);
+        let wake = self.next_tick.min(frame).min(counting);
         self.page_due().map_or(wake, |due| wake.min(due))
     }
 

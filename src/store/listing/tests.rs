@@ -208,13 +208,13 @@ fn pages(
 ) -> Result<(), TestCaseError> {
     let listing = reader.listing(filter, now);
     let rows = |page: &Page| page.rows.iter().map(|row| row.transaction.id).collect::<Vec<_>>();
-    let first = listing.page(Place::First, length).unwrap();
-    let last = listing.page(Place::Last, length).unwrap();
+    let first = listing.page(Place::First, length, &Known::default()).unwrap();
+    let last = listing.page(Place::Last, length, &Known::default()).unwrap();
     prop_assert_eq!(rows(&first), &expected[..length.min(expected.len())]);
     prop_assert_eq!(rows(&last), &expected[expected.len().saturating_sub(length)..]);
     for (place, row) in expected.iter().enumerate() {
         let before = length / 2;
-        let page = listing.page(Place::Around { rows: vec![*row], before }, length).unwrap();
+        let page = listing.page(Place::Around { rows: vec![*row], before }, length, &Known::default()).unwrap();
         let (from, to) = (place.saturating_sub(before), (place + length - before).min(expected.len()));
         prop_assert_eq!(rows(&page), &expected[from..to]);
         prop_assert_eq!((page.more_before, page.more_behind), (from > 0, to < expected.len()));
@@ -262,7 +262,7 @@ fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let around = |rows: &[i64], before| {
         let place = Place::Around { rows: rows.iter().copied().map(RowId).collect(), before };
-        let page = reader.listing(&filter, at(0)).page(place, 2).unwrap();
+        let page = reader.listing(&filter, at(0)).page(place, 2, &Known::default()).unwrap();
         page.rows.iter().map(|row| row.transaction.id.0).collect::<Vec<_>>()
     };
     assert_eq!(around(&[2, 3, 1], 1), [1, 3]);
@@ -340,5 +340,56 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
     ] {
         let plan = plan(&store, text);
         assert!(plan.lines().all(|line| line.contains(&format!("INDEX {index} "))), "{text}:\n{plan}");
+    }
+}
+
+#[test]
+fn what_is_known_is_read_again_after_anything_that_changes_it() {
+    let (_folder, store) = four();
+    let (reader, filter) = (store.reader().unwrap(), Filter::parse("sort:ticket").unwrap());
+    let listing = reader.listing(&filter, at(0));
+    let whole = || listing.page(Place::First, 9, &Known::default()).unwrap();
+    let (row, now) = (RowId(2), at(50));
+    let edit = |edit| store.edit("default", edit, now).wait().map(drop).unwrap();
+    let answer = |status: &str| {
+        let observation = says(RouterStatus::from(status.to_owned()), "1");
+        store.observe(Seen { transaction: row, observation, at: now }, rules::judge).wait().unwrap();
+    };
+    let told = |ticket: &str| {
+        let mut new = fixtures::new(1);
+        new.told = whole().rows.into_iter().find(|listed| listed.transaction.id == row).unwrap().transaction.told;
+        new.told.ticket = Some(ticket.to_owned());
+        store.import("default", vec![new], now).wait().map(drop).unwrap();
+    };
+    let standing = || reader.alerts_of(row).unwrap().iter().map(|alert| alert.id).collect();
+    let writes: [&dyn Fn(); 15] = [
+        &|| answer("ongoing"),
+        &|| answer("ongoing"),
+        &|| answer("needs_gas"),
+        &|| edit(Edit::Acknowledge { alerts: standing(), note: None }),
+        &|| edit(Edit::Snooze { alerts: standing(), until: Snooze::Until(at(60)) }),
+        &|| store.end_snoozes(at(61)).wait().unwrap(),
+        &|| edit(Edit::Note { rows: vec![row], text: "said so".into() }),
+        &|| edit(Edit::Labels { rows: vec![row], add: vec!["vip".into()], remove: Vec::new() }),
+        &|| edit(Edit::Ticket { rows: vec![row], ticket: Some("SUP-9".into()) }),
+        &|| store.request_poll(vec![row], now).wait().unwrap(),
+        &|| edit(Edit::Untrack(vec![row])),
+        &|| drop(store.take_back("default", now).wait().unwrap()),
+        &|| told("z"),
+        &|| answer("success"),
+        &|| assert_eq!(store.delete(vec![RowId(1)], now).wait().unwrap(), 1),
+    ];
+    let mut held = whole();
+    for (number, write) in writes.iter().enumerate() {
+        write();
+        let known = Known { rows: held.order.iter().copied().collect(), as_of: held.as_of };
+        let read = listing.page(Place::First, 9, &known).unwrap();
+        assert!(read.rows.iter().all(|listed| listed.transaction.id == row), "{number}: the others haven't changed");
+        let fresh =
+            |id: &RowId| read.rows.iter().chain(&held.rows).find(|listed| listed.transaction.id == *id).unwrap();
+        let merged: Vec<Listed> = read.order.iter().map(fresh).cloned().collect();
+        let expected = whole();
+        assert_eq!((&merged, &read.order), (&expected.rows, &expected.order), "{number}");
+        held = expected;
     }
 }

@@ -23,7 +23,10 @@ pub mod quote;
 pub mod raw;
 pub mod stats;
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use chrono::{DateTime, FixedOffset, Utc};
 use tui_input::Input;
@@ -53,7 +56,7 @@ use crate::{
         ids::RowId,
         transaction::Transaction,
     },
-    store::{Listed, Page, PollerReport},
+    store::{Known, Listed, Page, PollerReport},
     tui::{command::Context, keys::Keys},
 };
 
@@ -239,6 +242,8 @@ pub struct Model {
     pub copied: Option<String>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
+    /// How far the feed was when the part of the list was read.
+    as_of: i64,
     /// Whether the first reading is done.
     pub loaded: bool,
     /// Whether the list couldn't be read: the next second tries again.
@@ -275,6 +280,7 @@ impl Model {
             notice: None,
             copied: None,
             size,
+            as_of: 0,
             loaded: false,
             unread: false,
             uncounted: false,
@@ -316,15 +322,22 @@ impl Model {
         }
         self.list.held = self.is_open();
         let open = self.list.selected.filter(|_| self.list.held);
-        self.transactions.retain(|row, _| Some(*row) == open);
-        self.alerts.retain(|row, _| Some(*row) == open);
-        let rows = page.rows.iter().map(|listed| listed.transaction.id).collect();
+        let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
+        self.transactions.retain(|row, _| shown.contains(row));
+        self.alerts.retain(|row, _| shown.contains(row));
         for Listed { transaction, alerts } in page.rows {
             self.alerts.insert(transaction.id, alerts);
             self.transactions.insert(transaction.id, transaction);
         }
-        self.list.take_in(request, Part { rows, more_before: page.more_before, more_behind: page.more_behind });
+        self.as_of = page.as_of;
+        let part = Part { rows: page.order, more_before: page.more_before, more_behind: page.more_behind };
+        self.list.take_in(request, part);
         self.loaded = true;
+    }
+
+    /// What is known of the part of the list that was read last.
+    pub fn known(&self) -> Known {
+        Known { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }
     }
 
     /// Takes in what was counted.

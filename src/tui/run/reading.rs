@@ -20,6 +20,8 @@ use crate::{
 
 /// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
 const COUNTING: u32 = 20;
+/// The same while nobody is at the keyboard, unless the numbers would be older than so long.
+const COUNTING_UNATTENDED: (u32, Duration) = (1_000, Duration::from_secs(10));
 /// The same for reading the list anew, if that takes long enough to be noticed.
 const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
@@ -30,8 +32,21 @@ pub(super) struct Counting {
     pub(super) wanted: bool,
     /// Since when it is being counted, and for which view.
     pub(super) began: Option<(Mono, u64)>,
-    /// Not before that.
-    pub(super) next: Mono,
+    /// When it was counted last, and how long that took.
+    last: Option<(Mono, Duration)>,
+}
+
+impl Counting {
+    /// When it is to be counted next, if it is wanted.
+    pub(super) fn due(&self, attended: bool) -> Option<Mono> {
+        if !self.wanted || self.began.is_some() {
+            return None;
+        }
+        let Some((last, cost)) = self.last else { return Some(Mono::default()) };
+        let (times, most) = COUNTING_UNATTENDED;
+        let rest = cost * COUNTING;
+        Some(last + if attended { rest } else { rest.max((cost * times).min(most)) })
+    }
 }
 
 impl Dashboard {
@@ -126,16 +141,16 @@ impl Dashboard {
     fn read_page(&mut self, request: PageRequest) {
         self.paging = Some((request.view, self.clock.now().mono));
         let now = self.clock.now().wall;
-        let pages = self.pages.clone();
+        // No other part comes before this one has: what is known now is known then.
+        let (pages, known) = (self.pages.clone(), self.model.known());
         self.spawn(move || {
-            let page = pages.read(|reader| look::page(reader, &request, now));
+            let page = pages.read(|reader| look::page(reader, (&request, &known), now));
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
         });
     }
 
     pub(super) fn count_if_due(&mut self, now: Mono) {
-        let Counting { wanted: true, began: None, next } = self.counting else { return };
-        if now < next {
+        if self.counting.due(self.pace.is_attended()).is_none_or(|due| now < due) {
             return;
         }
         (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
@@ -151,7 +166,7 @@ impl Dashboard {
     pub(super) fn counted(&mut self) {
         let now = self.clock.now().mono;
         let cost = self.counting.began.take().map_or(Duration::ZERO, |(began, _)| now.since(began));
-        self.counting.next = now + cost * COUNTING;
+        self.counting.last = Some((now, cost));
     }
 
     pub(super) fn read_news(&mut self) {
