@@ -5,8 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on has failed")]
 
+mod watched;
+
 use std::{
-    convert::Infallible,
     io,
     sync::{Arc, Mutex},
     time::Duration,
@@ -43,13 +44,10 @@ use hoptop::{
         theme::Theme,
     },
 };
-use ratatui::{
-    Terminal,
-    backend::{Backend, ClearType, TestBackend, WindowSize},
-    buffer::Cell,
-    layout::{Position, Size},
-};
+use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc, oneshot, watch};
+
+use watched::Watched;
 
 const PROFILE: &str = "default";
 /// On the clock of the tests, as long as nobody would wait. It passes in no time when everybody waits in vain.
@@ -57,64 +55,6 @@ const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_184_767, 0).unwrap()
-}
-
-/// A terminal that shows each frame to whoever looks.
-struct SharedBackend {
-    inner: TestBackend,
-    shown: watch::Sender<String>,
-}
-
-impl SharedBackend {
-    fn new(columns: u16, rows: u16) -> (Self, watch::Receiver<String>) {
-        let (shown, screen) = watch::channel(String::new());
-        (Self { inner: TestBackend::new(columns, rows), shown }, screen)
-    }
-}
-
-impl Backend for SharedBackend {
-    type Error = Infallible;
-
-    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> Result<(), Infallible> {
-        self.inner.draw(content)
-    }
-
-    fn hide_cursor(&mut self) -> Result<(), Infallible> {
-        self.inner.hide_cursor()
-    }
-
-    fn show_cursor(&mut self) -> Result<(), Infallible> {
-        self.inner.show_cursor()
-    }
-
-    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
-        self.inner.get_cursor_position()
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Infallible> {
-        self.inner.set_cursor_position(position)
-    }
-
-    fn clear(&mut self) -> Result<(), Infallible> {
-        self.inner.clear()
-    }
-
-    fn clear_region(&mut self, region: ClearType) -> Result<(), Infallible> {
-        self.inner.clear_region(region)
-    }
-
-    fn size(&self) -> Result<Size, Infallible> {
-        self.inner.size()
-    }
-
-    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
-        self.inner.window_size()
-    }
-
-    fn flush(&mut self) -> Result<(), Infallible> {
-        self.shown.send_replace(self.inner.to_string());
-        self.inner.flush()
-    }
 }
 
 /// The simulated service without a network in between.
@@ -225,8 +165,9 @@ impl Stage {
         stop: impl Future<Output = &'static str>,
         script: impl AsyncFnOnce(&mut Person),
     ) -> Result<Option<&'static str>, RunError> {
-        let (backend, screen) = SharedBackend::new(80, 24);
-        let mut terminal = Terminal::new(backend).unwrap();
+        let (shown, screen) = watch::channel(String::new());
+        let draw = move |backend: &TestBackend| drop(shown.send_replace(backend.to_string()));
+        let mut terminal = Terminal::new(Watched::new((80, 24), draw)).unwrap();
         let (hands, input) = mpsc::unbounded_channel();
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let mut person = Person { hands, screen, store: store.clone(), clock: clock.clone() };
@@ -547,7 +488,7 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         let notes = || {
             let reader = person.store.reader().unwrap();
             let rows = reader.listing(&Filter::everything(), start()).all().unwrap();
-            reader.transactions(rows).unwrap().iter().map(|tx| tx.notes.len()).collect::<Vec<_>>()
+            rows.into_iter().map(|row| reader.outline(row).unwrap().unwrap().notes.len()).collect::<Vec<_>>()
         };
         assert_eq!(notes(), [1, 1, 1]);
         person.press("u");

@@ -22,6 +22,8 @@ mod report;
 #[path = "../../tests/session/mod.rs"]
 mod session;
 mod tracked;
+#[path = "../../tests/watched/mod.rs"]
+mod watched;
 
 use std::process::ExitCode;
 

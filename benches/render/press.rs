@@ -1,7 +1,6 @@
 //! From a key to the painted screen in the real loop, while answers pour into a long store.
 
 use std::{
-    convert::Infallible,
     io,
     sync::{
         Arc,
@@ -26,15 +25,10 @@ use hoptop::{
         theme::Theme,
     },
 };
-use ratatui::{
-    Terminal,
-    backend::{Backend, ClearType, TestBackend, WindowSize},
-    buffer::Cell,
-    layout::{Position, Size},
-};
+use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc as events, watch};
 
-use crate::{desk, report::Report, tracked::Tracked};
+use crate::{desk, report::Report, tracked::Tracked, watched::Watched};
 
 const SIZE: (u16, u16) = (200, 60);
 const TRACKED: usize = 100_000;
@@ -45,62 +39,6 @@ const ANSWERS: usize = 1_000;
 const HASH: std::ops::Range<u16> = 16..29;
 /// They come in bursts of so many, one in ten with news.
 const BURST: usize = 10;
-
-/// A terminal that says which transaction was painted as the selected one.
-struct Watched {
-    inner: TestBackend,
-    selected: watch::Sender<Option<String>>,
-    frames: Arc<AtomicUsize>,
-}
-
-impl Backend for Watched {
-    type Error = Infallible;
-
-    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> Result<(), Infallible> {
-        self.inner.draw(content)
-    }
-
-    fn hide_cursor(&mut self) -> Result<(), Infallible> {
-        self.inner.hide_cursor()
-    }
-
-    fn show_cursor(&mut self) -> Result<(), Infallible> {
-        self.inner.show_cursor()
-    }
-
-    fn get_cursor_position(&mut self) -> Result<Position, Infallible> {
-        self.inner.get_cursor_position()
-    }
-
-    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Infallible> {
-        self.inner.set_cursor_position(position)
-    }
-
-    fn clear(&mut self) -> Result<(), Infallible> {
-        self.inner.clear()
-    }
-
-    fn clear_region(&mut self, region: ClearType) -> Result<(), Infallible> {
-        self.inner.clear_region(region)
-    }
-
-    fn size(&self) -> Result<Size, Infallible> {
-        self.inner.size()
-    }
-
-    fn window_size(&mut self) -> Result<WindowSize, Infallible> {
-        self.inner.window_size()
-    }
-
-    fn flush(&mut self) -> Result<(), Infallible> {
-        let buffer = self.inner.buffer();
-        self.frames.fetch_add(1, Ordering::Relaxed);
-        let row = (0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">");
-        let hash = row.map(|row| HASH.map(|column| buffer[(column, row)].symbol()).collect());
-        self.selected.send_replace(hash);
-        self.inner.flush()
-    }
-}
 
 pub fn print(clock: &Clock, report: &mut Report) {
     let folder = tempfile::tempdir().unwrap();
@@ -133,8 +71,15 @@ pub fn print(clock: &Clock, report: &mut Report) {
 async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
     let (selected, screen) = watch::channel(None);
     let frames = Arc::new(AtomicUsize::new(0));
-    let backend = Watched { inner: TestBackend::new(SIZE.0, SIZE.1), selected, frames: Arc::clone(&frames) };
-    let mut terminal = Terminal::new(backend).unwrap();
+    let drawn = Arc::clone(&frames);
+    // Which transaction was painted as the selected one.
+    let draw = move |backend: &TestBackend| {
+        let buffer = backend.buffer();
+        drawn.fetch_add(1, Ordering::Relaxed);
+        let row = (0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">");
+        selected.send_replace(row.map(|row| HASH.map(|column| buffer[(column, row)].symbol()).collect()));
+    };
+    let mut terminal = Terminal::new(Watched::new(SIZE, draw)).unwrap();
     let (hands, input) = events::unbounded_channel();
     let input = stream::unfold(input, async |mut input: events::UnboundedReceiver<io::Result<Event>>| {
         Some((input.recv().await?, input))

@@ -157,6 +157,19 @@ pub enum Command {
     Simulate(SimulateArgs),
 }
 
+impl Command {
+    /// Whether it keeps nothing.
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
+                true
+            }
+            Self::Import(args) => args.dry_run,
+            _ => false,
+        }
+    }
+}
+
 impl GlobalArgs {
     /// The same for `config`.
     pub fn flags(&self) -> Flags {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use color_eyre::eyre::{Result, bail};
 
-use super::{context::Context, exit::Exit};
+use super::{context::Context, exit::Exit, signals};
 use crate::{
     domain::text,
     store::{BackupReport, Existing},
@@ -44,7 +44,13 @@ pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
         bail!("{shown} is the store itself; name another file");
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let BackupReport { transactions, bytes } = cx.store.backup(&args.file, existing)?;
+    let ear = signals::Ear::open()?;
+    let copied = cx.store.backup(&args.file, existing, &|| ear.exit().is_none());
+    if let (Err(_), Some(exit)) = (&copied, ear.exit()) {
+        writeln!(cx.err, "interrupted: no backup was written to {shown}")?;
+        return Ok(exit);
+    }
+    let BackupReport { transactions, bytes } = copied?;
     writeln!(cx.out, "{shown}: {transactions} transactions, {}, verified", size(bytes))?;
     Ok(Exit::Fine)
 }

@@ -7,6 +7,7 @@ use std::{
 
 use color_eyre::eyre::{Result, WrapErr, eyre};
 use crossterm::event::EventStream;
+use tokio::sync::oneshot;
 
 use super::{
     args::Cli,
@@ -53,7 +54,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     };
     if let Some(reason) = no_screen {
         complain(reason);
-        return with_context(settings, |context| list::list(&ListArgs::default(), context));
+        return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
     let log = Some(log::start(&settings.state_dir, Clock::system())?);
@@ -98,7 +99,9 @@ pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) 
     let (suspension, carrying_out) = Suspension::ordered()?;
     parts.outside.suspension = Some(suspension);
     crash::rehearse(&parts.clock);
-    let mut poller = start((polling, carrying_out), &parts, place);
+    let (rows, shown) = oneshot::channel();
+    parts.outside.first_rows = Some(rows);
+    let mut poller = start((polling, shown, carrying_out), &parts, place);
     let ended = {
         let fault = async {
             match &mut poller {
@@ -126,10 +129,25 @@ pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) 
     }
 }
 
-/// Starts the poller, if there is to be one. Whoever polls also carries out what suspends the program.
-fn start((polling, mut suspension): (Option<Polling>, Suspension), parts: &Parts, place: Place<'_>) -> Option<Running> {
+/// Starts the poller, if there is to be one, once the first rows are `shown`: it reads all that is polled, and a person waits
+/// for those. Whoever polls also carries out what suspends the program.
+fn start(
+    (polling, shown, mut suspension): (Option<Polling>, oneshot::Receiver<()>, Suspension),
+    parts: &Parts,
+    place: Place<'_>,
+) -> Option<Running> {
+    /// If nothing can be drawn, it polls all the same.
+    const PATIENCE: Duration = Duration::from_secs(1);
     if let Some(polling) = polling {
-        return Some(Running::start_under((polling, suspension), parts.store.clone(), parts.clock.clone(), place));
+        let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + PATIENCE);
+        let begin = async move {
+            tokio::select! {
+                _ = shown => {}
+                () = clock.sleep_until(until) => {}
+            }
+        };
+        let parts = (parts.store.clone(), parts.clock.clone());
+        return Some(Running::start_under((polling, begin, suspension), parts.0, parts.1, place));
     }
     tokio::spawn(async move {
         loop {

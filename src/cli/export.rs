@@ -12,7 +12,6 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::Path,
-    sync::{Arc, OnceLock},
 };
 
 use chrono::{DateTime, FixedOffset, Utc};
@@ -113,16 +112,8 @@ fn into(device: &Path, rows: &Rows, cx: &mut Context) -> Result<usize> {
 
 /// Puts a file in its place, unless a signal comes before it is whole.
 fn put(place: (&Path, &Path), rows: &Rows, cx: &mut Context, name: &str) -> Result<Exit> {
-    let runtime = super::runtime()?;
-    let signal = {
-        let _entered = runtime.enter();
-        signals::listen()?
-    };
-    let came = Arc::new(OnceLock::new());
-    let heard = Arc::clone(&came);
-    runtime.spawn(async move { heard.set(signal.await) });
-    let interruption = || came.get().copied();
-    let written = beside(place, |half| fill(half, rows, cx, &interruption));
+    let ear = signals::Ear::open()?;
+    let written = beside(place, |half| fill(half, rows, cx, &|| ear.exit()));
     settle(written, name, cx)
 }
 

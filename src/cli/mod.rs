@@ -41,10 +41,12 @@ pub mod watch;
 use std::{
     error::Error,
     io::{self, IsTerminal, Write},
+    path::Path,
 };
 
 use clap::Parser;
-use color_eyre::eyre::{Report, Result, WrapErr};
+use color_eyre::eyre::{Report, Result, WrapErr, bail};
+use tempfile::TempDir;
 
 use self::{
     args::{Cli, Command},
@@ -91,7 +93,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     match &cli.command {
         None => dashboard::dashboard(cli, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings),
-        Some(command) => with_context(&settings, |context| match command {
+        Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
+            bail!("there is no store at {}; name the one to copy with --db", settings.db.display())
+        }
+        Some(command) => with_context(&settings, command.only_reads(), |context| match command {
             Command::Add(args) => add::add(args, context),
             Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
@@ -116,9 +121,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
 }
 
-/// Opens the store for a command that only reads or changes what is tracked.
-fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Result<Exit>) -> Result<Exit> {
-    let store = open(settings)?;
+/// Opens the store for a command that only reads or changes what is tracked. To be read, one that isn't there is empty and isn't
+/// made: its name may be mistyped.
+fn with_context(settings: &Settings, reads: bool, work: impl FnOnce(&mut Context<'_>) -> Result<Exit>) -> Result<Exit> {
+    let nowhere = (reads && Store::was_never_at(&settings.db)).then(|| stand_in(&settings.db)).transpose()?;
+    let store = nowhere.as_ref().map_or_else(|| open(settings), |(store, _)| Ok(store.clone()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {
         store: store.clone(),
@@ -132,8 +139,21 @@ fn with_context(settings: &Settings, work: impl FnOnce(&mut Context<'_>) -> Resu
     });
     let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;
-    back_up(&store);
+    if nowhere.is_none() {
+        back_up(&store);
+    }
     Ok(exit)
+}
+
+/// An empty store in the place of one that isn't there, and the folder that goes with it. A script gets what it would of an empty
+/// one; a person is told.
+fn stand_in(missing: &Path) -> Result<(Store, TempDir)> {
+    if io::stderr().is_terminal() {
+        let missing = text::clean(&missing.display().to_string());
+        complain(&format!("there is no store at {missing} yet: nothing is tracked"));
+    }
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no place for an empty store")?;
+    Ok((Store::open(&folder.path().join("empty.db"))?, folder))
 }
 
 /// Opens the store, and tells the person if it had to be mended, or something of it is missing.

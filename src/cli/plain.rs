@@ -27,7 +27,7 @@ use super::{
 use crate::{
     clock::{Clock, Mono},
     domain::{answer::Templates, text},
-    store::{Follower, Store, Trouble},
+    store::{Follower, Store, StoreError, Trouble},
     tui::model::Setting,
 };
 
@@ -94,16 +94,21 @@ async fn tell(parts: Parts) -> Result<()> {
                 due = Some(parts.clock.now().mono + TOGETHER);
             }
             () = wake => {
-                due = None;
-                telling.look(&parts).await?;
+                let looked = telling.look(&parts).await;
+                // What couldn't be read now is news still.
+                due = telling.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
             }
             line = lines.recv() => match orders.read(line.as_deref()) {
                 Order::Nothing => {}
                 Order::Quit => return Ok(()),
-                Order::Summary => say(&telling.summary(&parts).await?)?,
+                Order::Summary => {
+                    let summary = telling.summary(&parts).await;
+                    say(&telling.or_said(summary, &parts)?.unwrap_or_default())?;
+                }
                 Order::Run(what) => {
                     let (orders, now) = (orders.clone(), parts.clock.now());
-                    spawn_blocking(move || orders.run(&what, now)).await??;
+                    let done = spawn_blocking(move || orders.run(&what, now)).await?;
+                    telling.or_said(done, &parts)?;
                 }
             },
         }
@@ -144,11 +149,13 @@ struct Telling {
     follower: Follower,
     /// What stood in the way of keeping answers.
     trouble: Option<Trouble>,
+    /// What stood in the way of reading, as it was told.
+    fault: Option<String>,
 }
 
 impl Telling {
     fn new(parts: &Parts) -> Result<Self> {
-        Ok(Self { follower: Follower::new(&parts.store)?, trouble: None })
+        Ok(Self { follower: Follower::new(&parts.store)?, trouble: None, fault: None })
     }
 
     /// Tells what changed since the last look.
@@ -168,6 +175,25 @@ impl Telling {
         }
         self.trouble = trouble;
         Ok(())
+    }
+
+    /// What was done; nothing if the store failed, which is told once: it may be read again soon.
+    fn or_said<T>(&mut self, done: Result<T>, parts: &Parts) -> Result<Option<T>> {
+        match done {
+            Ok(done) => {
+                self.fault = None;
+                Ok(Some(done))
+            }
+            Err(report) if report.is::<StoreError>() => {
+                let fault = text::clean(&report.to_string());
+                if self.fault.as_ref() != Some(&fault) {
+                    say(&[news::timed(parts.clock.now().wall, &parts.setting, &fault)])?;
+                }
+                self.fault = Some(fault);
+                Ok(None)
+            }
+            Err(report) => Err(report),
+        }
     }
 
     async fn summary(&self, parts: &Parts) -> Result<Vec<String>> {

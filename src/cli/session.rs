@@ -50,12 +50,13 @@ impl Running {
     /// # Errors
     /// If signals can't be listened to.
     pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
-        Ok(Self::start_under((polling, Suspension::listen()?), store, clock, place))
+        let begin = std::future::ready(());
+        Ok(Self::start_under((polling, begin, Suspension::listen()?), store, clock, place))
     }
 
-    /// The same, suspended as it is told.
+    /// The same from when `begin` resolves, suspended as it is told.
     pub fn start_under(
-        (polling, suspension): (Polling, Suspension),
+        (polling, begin, suspension): (Polling, impl Future<Output = ()> + Send + 'static, Suspension),
         store: Store,
         clock: Clock,
         place: Place<'_>,
@@ -79,7 +80,7 @@ impl Running {
             seed: u64::from(std::process::id()),
         };
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(polling_until((setup, kept), stopped, suspension)) }
+        Self { stop, task: tokio::spawn(polling_until((setup, kept), begin, stopped, suspension)) }
     }
 
     /// Resolves when the poller ended by itself, which it does only for a fault.
@@ -103,9 +104,14 @@ impl Running {
 /// it is continued.
 async fn polling_until(
     (setup, store): (impl Fn() -> Setup<HttpWire>, Store),
+    begin: impl Future<Output = ()>,
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,
 ) -> Result<(), PollerError> {
+    tokio::select! {
+        () = begin => {}
+        _ = &mut stopped => return Ok(()),
+    }
     loop {
         let (halt, halted) = oneshot::channel::<()>();
         // Dropping the sender stops it too.

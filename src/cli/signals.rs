@@ -1,12 +1,13 @@
 //! The signals that end a program, INT, TERM, HUP, and the one that suspends it: TSTP.
 
+use std::sync::{Arc, OnceLock};
 #[cfg(unix)]
 use std::time::Duration;
 
 use color_eyre::eyre::{Result, WrapErr};
 #[cfg(unix)]
 use futures_util::FutureExt;
-use tokio::sync::mpsc;
+use tokio::{runtime::Runtime, sync::mpsc};
 
 use super::exit::Exit;
 use crate::tui::outside::suspension::{self, Order};
@@ -35,6 +36,32 @@ pub fn listen() -> Result<impl Future<Output = Exit>> {
             Err(_) => std::future::pending().await,
         }
     })
+}
+
+/// Hears signals for work that isn't async and asks now and then, so that nothing half is left behind.
+pub struct Ear {
+    came: Arc<OnceLock<Exit>>,
+    _runtime: Runtime,
+}
+
+impl Ear {
+    /// Starts listening.
+    pub fn open() -> Result<Self> {
+        let runtime = super::runtime()?;
+        let signal = {
+            let _entered = runtime.enter();
+            listen()?
+        };
+        let came = Arc::new(OnceLock::new());
+        let heard = Arc::clone(&came);
+        runtime.spawn(async move { heard.set(signal.await) });
+        Ok(Self { came, _runtime: runtime })
+    }
+
+    /// How the program ends, if a signal has come.
+    pub fn exit(&self) -> Option<Exit> {
+        self.came.get().copied()
+    }
 }
 
 /// A person's ^Z, which is carried out once everything shared with other processes was given up.

@@ -19,6 +19,7 @@ use super::{
     health::News,
     journal,
     outlook::{Eyes, Seen, Turn},
+    report::{Reporter, SILENT},
     shortage::Shortage,
     takeover,
     wire::Wire,
@@ -37,13 +38,6 @@ use crate::{
     },
     store::{self, Follower, PollerReport, ProfileEvent, Reader, Store, StoreError},
 };
-
-/// How often the poller says that it is alive, when nothing else is to be said.
-const HEARTBEAT: Duration = Duration::from_secs(5);
-/// After so long without a report a poller isn't there any more.
-pub(super) const SILENT: Duration = Duration::from_secs(15);
-/// The least time between two reports.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a stopped poller waits for the answers that are under way.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -143,7 +137,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
                 driver.ask_route(id, ticket).await?;
                 continue;
             }
-            Action::WaitUntil(moment) => moment.min(driver.next_report(now)),
+            Action::WaitUntil(moment) => moment.min(driver.reporter.next(now.mono)),
             Action::WaitForNews => {
                 // Who polls nothing of its own accord can't know that nothing is left to ask.
                 if driver.setup.scope == Scope::Everything
@@ -151,7 +145,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
                 {
                     driver.tell(&news, now).await?;
                 }
-                driver.next_report(now)
+                driver.reporter.next(now.mono)
             }
         };
         let wake = driver.core.budget.tend(now.mono).map_or(wake, |tend| wake.min(tend));
@@ -178,7 +172,7 @@ struct Driver<W> {
     experience: Arc<Experience>,
     shortage: Shortage,
     jitter: Pcg64Mcg,
-    reported: Option<(Mono, PollerReport)>,
+    reporter: Reporter,
     last_error: Option<String>,
 }
 
@@ -201,7 +195,7 @@ impl<W: Wire> Driver<W> {
             experience: Arc::default(),
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
-            reported: None,
+            reporter: Reporter::default(),
             last_error: None,
             setup,
         };
@@ -288,7 +282,7 @@ impl<W: Wire> Driver<W> {
 
     async fn ask_status(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
         let question = Question::Status(id);
-        let Some(transaction) = self.read(move |reader| reader.transaction(id)).await? else {
+        let Some(transaction) = self.read(move |reader| reader.outline(id)).await? else {
             self.core.gone(question, ticket, self.setup.clock.now());
             return Ok(());
         };
@@ -417,14 +411,9 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    fn next_report(&self, now: Now) -> Mono {
-        self.reported.as_ref().map_or(now.mono, |(at, _)| *at + HEARTBEAT)
-    }
-
-    /// Writes how it goes: at most once a second if that changed, every five seconds anyway, and when it is `stopping`.
+    /// Writes how it goes, if that is to be said now, and when it is `stopping`.
     fn report(&mut self, now: Now, stopping: bool) {
-        let age = self.reported.as_ref().map(|(at, _)| now.mono.since(*at));
-        if !stopping && age.is_some_and(|age| age < REPORT_INTERVAL) {
+        if !stopping && !self.reporter.may_say(now.mono) {
             return;
         }
         let Counts { requests, throttled, failed } = self.core.counts();
@@ -456,20 +445,8 @@ impl<W: Wire> Driver<W> {
             resting_until: resting.and_then(|until| on_the_wall(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
-        let due = self.reported.as_ref().is_none_or(|(_, last)| {
-            let same = PollerReport {
-                at: report.at,
-                valid_until: report.valid_until,
-                running: report.running,
-                resting_until: report.resting_until,
-                ..last.clone()
-            } == report;
-            stopping || !same || age.is_some_and(|age| age >= HEARTBEAT)
-        });
-        if due {
-            self.setup.store.report(&self.setup.profile, report.clone()).detach();
-            self.setup.store.end_snoozes(now.wall).detach();
-            self.reported = Some((now.mono, report));
+        if self.reporter.take(&report, now.mono) || stopping {
+            self.setup.store.report(&self.setup.profile, report).detach();
         }
     }
 

@@ -8,6 +8,7 @@ mod driver;
 mod health;
 mod journal;
 mod outlook;
+mod report;
 mod shortage;
 mod takeover;
 mod wire;

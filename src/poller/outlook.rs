@@ -80,8 +80,7 @@ impl Seen {
     /// Looks at what changed since the last time; the first time, or if it fell behind, at all that is polled, one after the
     /// other. Blocks for the disk.
     pub(super) fn look(follower: &Follower, mut eyes: Eyes, now: Now) -> Result<Self, StoreError> {
-        let news = follower.news()?;
-        follower.read(|reader| {
+        follower.news_with(|news, reader| {
             let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
             if news.anew || news.changes.iter().any(teaches) {
                 eyes.experience = Arc::new(reader.experience(&eyes.profile)?);
@@ -90,8 +89,8 @@ impl Seen {
             if news.anew {
                 reader.each_polled(&eyes.profile, |tx| turns.extend(eyes.turn(&tx, now)))?;
             } else {
-                for tx in reader.transactions(news.rows(false))? {
-                    turns.extend(eyes.turn(&tx, now));
+                for row in news.rows(false) {
+                    turns.extend(reader.outline(row)?.and_then(|tx| eyes.turn(&tx, now)));
                 }
                 turns.extend(news.changes.iter().filter_map(Turn::of_deleted));
             }

@@ -12,7 +12,8 @@ use std::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    driver::{PollerError, SILENT, Setup},
+    driver::{PollerError, Setup},
+    report::SILENT,
     wire::Wire,
 };
 use crate::{budget::KernelLock, store::PollerReport};

@@ -130,7 +130,8 @@ fn write(source: &Connection, to: &Path, goes_on: &dyn Fn() -> bool) -> Result<u
     if let Some(reason) = unsound(&target, Depth::Full)? {
         return Err(Fault::Unsound(reason));
     }
-    Ok(connection::count(&target)?)
+    let count = connection::count(&target)?;
+    if goes_on() { Ok(count) } else { Err(Fault::CalledOff) }
 }
 
 /// How closely a store is looked at.

@@ -84,11 +84,22 @@ impl Follower {
 
     /// What changed since the last look. What is read after it is at least as new. Blocks for the disk; not for async code.
     pub fn news(&self) -> Result<News, StoreError> {
+        self.news_with(|news, _| Ok(news))
+    }
+
+    /// The same with what is read because of it: if that fails, the same news come again.
+    pub fn news_with<T>(&self, work: impl FnOnce(News, &Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match place.seq {
+        let before = place.seq;
+        let news = match before {
             None => place.begin(),
             Some(seq) => place.catch_up(seq),
+        };
+        let done = news.and_then(|news| work(news, &place.reader));
+        if done.is_err() {
+            place.seq = before;
         }
+        done
     }
 
     /// Reads something else over the same connection.
@@ -119,5 +130,27 @@ impl Place {
         }
         self.seq = Some(seq);
         Ok(news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::domain::fixtures;
+
+    #[test]
+    fn news_that_nothing_could_be_made_of_come_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        let follower = Follower::new(&store).unwrap();
+        let fail = || follower.news_with(|_, _| Err::<(), _>(StoreError::Closed)).unwrap_err();
+        fail();
+        assert!(follower.news().unwrap().anew);
+        store.import("default", vec![fixtures::new(1)], DateTime::UNIX_EPOCH).wait().unwrap();
+        fail();
+        assert_eq!(follower.news().unwrap().changes.len(), 1);
+        assert_eq!(follower.news().unwrap().changes.len(), 0);
     }
 }

@@ -16,6 +16,8 @@ use super::{
     presence::{Left, Presence},
 };
 
+/// After so many looks it is asked whether another process has found damage: every five seconds.
+const SUSPECTED: u64 = 20;
 /// For so many looks in a row, of 250 ms each, the writer is at the same batch before it counts as waiting.
 const LOOKS: u32 = 12;
 
@@ -87,6 +89,7 @@ struct State {
     trouble: Option<Trouble>,
     /// The writer's turn at the last look, and for how many looks it has been that.
     seen: (u64, u32),
+    looks: u64,
 }
 
 impl Health {
@@ -153,10 +156,16 @@ impl Health {
             self.note(&Trouble::Gone(self.path.clone()));
         }
         let turn = self.turn.load(Ordering::Relaxed);
+        let is_time;
         {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let same = state.seen.0 == turn && turn % 2 == 1;
             state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
+            state.looks += 1;
+            is_time = state.looks.is_multiple_of(SUSPECTED);
+        }
+        if is_time && let Some(reason) = self.presence.as_ref().and_then(Presence::suspicion) {
+            self.note(&Trouble::Broken(reason));
         }
         self.trouble() != before
     }
@@ -204,6 +213,24 @@ mod tests {
         assert_eq!(health.trouble(), None);
         // Between batches nobody waits, however long that is.
         assert!((0..LOOKS * 2).all(|_| !health.look()));
+    }
+
+    #[test]
+    fn damage_that_another_process_found_is_known_within_five_seconds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        std::fs::write(&path, "").unwrap();
+        let health = || {
+            let mut presence = Presence::create(&path).unwrap();
+            presence.share().unwrap();
+            Health::new(&path, Some(presence))
+        };
+        let (one, other) = (health(), health());
+        let damage = Trouble::Broken("a torn page".into());
+        one.note(&damage);
+        let news = (0..SUSPECTED).filter(|_| other.look()).count();
+        assert_eq!((news, other.trouble()), (1, Some(damage)));
+        assert!(other.begin().is_err(), "and nothing more is written");
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub use self::{
     transactions::Judge,
     writer::Receipt,
 };
-use self::{backup::Depth, health::Health, import::Import, watcher::Watcher, writer::Writer};
+use self::{backup::Depth, health::Health, import::Import, presence::Presence, watcher::Watcher, writer::Writer};
 use crate::{
     clock::Clock,
     domain::{
@@ -127,6 +127,11 @@ pub struct ProfileEvent {
 }
 
 impl Store {
+    /// Whether no store was ever at `path`, as far as can be told.
+    pub fn was_never_at(path: &Path) -> bool {
+        !path.exists() && !Presence::was_at(path)
+    }
+
     /// Opens the store at `path`, and makes it with its folder if it isn't there. One that is damaged is refused: this is for
     /// what is thrown away, and for tests.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
@@ -188,9 +193,15 @@ impl Store {
         }
     }
 
-    /// Writes a verified copy of the store to a file.
-    pub fn backup(&self, to: &Path, existing: Existing) -> Result<BackupReport, StoreError> {
-        let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, &|| true);
+    /// Writes a verified copy of the store to a file; `goes_on` is asked from time to time, and nothing is left of a copy that
+    /// was called off.
+    pub fn backup(
+        &self,
+        to: &Path,
+        existing: Existing,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<BackupReport, StoreError> {
+        let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, goes_on);
         copied.inspect_err(|error| self.note(error))
     }
 
@@ -293,12 +304,6 @@ impl Store {
         self.writer.submit_durable(move |db| edits::edit(db, &profile, &edit, at))
     }
 
-    /// Brings back what was snoozed until a moment that has come, for those who follow the feed and for the order of lists:
-    /// whoever polls asks for it every few seconds. What an alert's state is doesn't wait for it.
-    pub fn end_snoozes(&self, at: DateTime<Utc>) -> Receipt<()> {
-        self.writer.submit(move |db| set_aside::end_snoozes(db, at))
-    }
-
     /// Takes back what was done last in a profile; nothing if there is nothing to take back.
     pub fn take_back(&self, profile: &str, at: DateTime<Utc>) -> Receipt<Option<TakenBack>> {
         let profile = profile.to_owned();
@@ -362,10 +367,14 @@ impl Store {
         self.writer.submit(|_| Ok(()))
     }
 
-    /// Keeps what a poller says of itself.
+    /// Keeps what a poller says of itself. With it what was snoozed until a moment that has come is brought back, for those who
+    /// follow the feed and for the order of lists; what an alert's state is doesn't wait for it.
     pub fn report(&self, profile: &str, report: PollerReport) -> Receipt<()> {
         let profile = profile.to_owned();
-        self.writer.submit(move |db| pollers::write(db, &profile, &report))
+        self.writer.submit(move |db| {
+            pollers::write(db, &profile, &report)?;
+            set_aside::end_snoozes(db, report.at)
+        })
     }
 }
 

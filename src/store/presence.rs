@@ -74,6 +74,11 @@ impl Presence {
         }
     }
 
+    /// Whether hoptop has opened a store of that name before.
+    pub(super) fn was_at(store: &Path) -> bool {
+        place(store).exists()
+    }
+
     /// Comes in to a store that is new.
     pub(super) fn create(store: &Path) -> io::Result<Self> {
         Self::lock(private::file_options().read(true).write(true).create(true).truncate(false).open(place(store))?)

@@ -135,9 +135,9 @@ impl Reader {
         overview::most_urgent(&self.connection)
     }
 
-    /// These transactions, as far as they are still there, in the order in which they were tracked.
-    pub fn transactions(&self, rows: impl IntoIterator<Item = RowId>) -> Result<Vec<Transaction>, StoreError> {
-        rows.into_iter().filter_map(|row| self.transaction(row).transpose()).collect()
+    /// One transaction as lists show it: of its record only what they need, so that nothing is unpacked.
+    pub fn outline(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
+        transactions::outline(&self.connection, row)
     }
 
     /// Hands on each of these transactions that is still there, in their order, with what stands for it; ends at the first error.

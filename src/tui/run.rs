@@ -107,7 +107,7 @@ where
             stopped = &mut stop => return Ok(Some(stopped)),
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
-            _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.read_news(),
+            _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.on_commit(),
             () = Suspension::wanted(&mut dashboard.outward.outside.suspension) => dashboard.outward.suspend = Some(false),
             () = clock.sleep_until(wake) => dashboard.on_time(),
         }
@@ -164,7 +164,7 @@ struct Dashboard {
     tasks: JoinSet<Msg>,
     /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
     reading: bool,
-    /// Whether the last reading failed: the next second tries again.
+    /// Whether the next second reads: the last reading failed, or nobody is at the keyboard to see more.
     read_again: bool,
     /// The view of which a part is being read, if one is, and what is to be read after it.
     paging: Option<(u64, Mono)>,
@@ -232,6 +232,12 @@ impl Dashboard {
                 terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop)
             })?;
             self.pace.drew(now.mono);
+            if self.model.loaded
+                && let Some(first_rows) = self.outward.outside.first_rows.take()
+            {
+                // Nobody may be waiting for it.
+                first_rows.send(()).ok();
+            }
         }
         Ok(())
     }

@@ -251,6 +251,25 @@ fn settings_that_polling_lacks_are_named_with_the_way_out() {
 }
 
 #[test]
+fn what_is_only_read_is_not_made_by_it() {
+    let home = Home::new();
+    let missing = home.path().join("mistyped.db");
+    let read = |words: &[&str]| home.run(&[&["--db", missing.to_str().unwrap()], words].concat());
+    let rows = home.write("rows.csv", "transactionId,fromChainId,toChainId,quoteId\n0xabcdef12,1,10,q\n");
+    assert_eq!(read(&["list", "--json"]).out.trim(), "[]");
+    assert_eq!(read(&["import", "--dry-run", &rows]).code, Some(0));
+    for words in [&["export"][..], &["stats"], &["alerts"]] {
+        let ended = read(words);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
+    }
+    read(&["show", "0xabcdef12"]).assert_refused(1, &["not tracked"]);
+    read(&["backup", "copy.db"]).assert_refused(1, &["there is no store at", "mistyped.db"]);
+    assert_eq!(files(home.path()), [home.path().join("rows.csv")]);
+    assert_eq!(read(&["import", &rows]).code, Some(0));
+    assert!(missing.exists(), "what keeps something makes it");
+}
+
+#[test]
 fn words_that_are_not_understood_are_usage_errors() {
     let home = Home::new();
     home.import(&Batch::of(1, SUCCESS).csv);

@@ -36,8 +36,7 @@ pub(super) struct Heard {
 
 impl Heard {
     pub(super) fn of(follower: &Follower, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
-        let news = follower.news()?;
-        follower.read(|reader| {
+        follower.news_with(|news, reader| {
             let mut changed = BTreeMap::new();
             for row in news.rows(false) {
                 changed.extend(reader.listed(row)?.map(|listed| (row, listed)));

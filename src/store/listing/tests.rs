@@ -19,7 +19,7 @@ use crate::{
         status::RouterStatus,
         transaction::NewTransaction,
     },
-    store::{Edit, Reader, Seen, Store},
+    store::{Edit, PollerReport, Reader, Seen, Store},
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -368,7 +368,7 @@ fn what_is_known_is_read_again_after_anything_that_changes_it() {
         &|| answer("needs_gas"),
         &|| edit(Edit::Acknowledge { alerts: standing(), note: None }),
         &|| edit(Edit::Snooze { alerts: standing(), until: Snooze::Until(at(60)) }),
-        &|| store.end_snoozes(at(61)).wait().unwrap(),
+        &|| store.report("default", PollerReport { at: at(61), ..PollerReport::default() }).wait().unwrap(),
         &|| edit(Edit::Note { rows: vec![row], text: "said so".into() }),
         &|| edit(Edit::Labels { rows: vec![row], add: vec!["vip".into()], remove: Vec::new() }),
         &|| edit(Edit::Ticket { rows: vec![row], ticket: Some("SUP-9".into()) }),

@@ -86,13 +86,15 @@ fn a_snooze_fires_again_by_itself_and_is_ended_by_who_polls() {
     let (_folder, store, row) = in_need();
     let reader = store.reader().unwrap();
     let list = |filter: &str, second| reader.listing(&Filter::parse(filter).unwrap(), at(second)).all().unwrap();
+    let polls =
+        |second| store.report("default", PollerReport { at: at(second), ..PollerReport::default() }).wait().unwrap();
     store.edit("default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(60)) }, at(20)).wait().unwrap();
     let states = |seconds: [i64; 2]| seconds.map(|second| only(&store).state(at(second)));
     assert_eq!(states([59, 60]), [AlertState::Snoozed, AlertState::Firing]);
     assert_eq!((list("is:snoozed", 59), list("is:snoozed", 60)), (vec![row], vec![]));
-    store.end_snoozes(at(59)).wait().unwrap();
+    polls(59);
     assert!(only(&store).set_aside.is_some());
-    store.end_snoozes(at(60)).wait().unwrap();
+    polls(60);
     assert_eq!(only(&store).set_aside, None);
     assert_eq!(told(&store), ["raised", "snoozed", "unsnoozed"]);
     // An answer ends it as well.

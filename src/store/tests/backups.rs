@@ -16,12 +16,12 @@ fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
     let (folder, store) = open();
     store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap();
     let to = folder.path().join("copy.db");
-    let report = store.backup(&to, Existing::Keep).unwrap();
+    let report = store.backup(&to, Existing::Keep, &|| true).unwrap();
     assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
-    let again = store.backup(&to, Existing::Keep).unwrap_err();
+    let again = store.backup(&to, Existing::Keep, &|| true).unwrap_err();
     assert!(again.to_string().contains("exists already"), "{again}");
     store.import("default", vec![fixtures::new(3)], at(1)).wait().unwrap();
-    assert_eq!(store.backup(&to, Existing::Replace).unwrap().transactions, 3);
+    assert_eq!(store.backup(&to, Existing::Replace, &|| true).unwrap().transactions, 3);
     assert_eq!(names(folder.path()), ["copy.db", "deep"]);
     let copy = Connection::open(&to).unwrap();
     let mode: String = copy.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -29,7 +29,11 @@ fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
     drop(copy);
     // It is a store like any other.
     assert_eq!(Store::open(&to).unwrap().reader().unwrap().load().unwrap().0.len(), 3);
-    let nowhere = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep).unwrap_err();
+    let before = names(folder.path());
+    let called_off = store.backup(&folder.path().join("other.db"), Existing::Keep, &|| false).unwrap_err();
+    assert!(called_off.to_string().contains("called off"), "{called_off}");
+    assert_eq!(names(folder.path()), before, "and nothing is left of it");
+    let nowhere = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep, &|| true).unwrap_err();
     assert!(nowhere.to_string().contains("was not made"), "{nowhere}");
 }
 
@@ -114,10 +118,10 @@ fn a_copy_is_not_put_before_the_log_of_another_store() {
     import_one(&store);
     let other = Store::open(&folder.path().join("other.db")).unwrap();
     import_one(&other);
-    let refused = store.backup(other.path(), Existing::Replace).unwrap_err().to_string();
+    let refused = store.backup(other.path(), Existing::Replace, &|| true).unwrap_err().to_string();
     assert!(refused.contains("other.db-wal belongs to a store of that name"), "{refused}");
     drop(other);
-    store.backup(&folder.path().join("other.db"), Existing::Replace).unwrap();
+    store.backup(&folder.path().join("other.db"), Existing::Replace, &|| true).unwrap();
 }
 
 #[test]

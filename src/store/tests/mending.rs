@@ -385,7 +385,7 @@ fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
     drop(opened);
     assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
     // What is put back from a backup never had one.
-    store.backup(&found, Existing::Replace).unwrap();
+    store.backup(&found, Existing::Replace, &|| true).unwrap();
     fs::write(connection::companion(&found, ".presence"), "open\n").unwrap();
     assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
 }

@@ -10,6 +10,8 @@ pub mod suspension;
 
 use std::{ffi::OsString, io, path::Path};
 
+use tokio::sync::oneshot;
+
 use self::{browser::Browser, clipboard::Way, suspension::Suspension};
 
 /// What the dashboard reaches outside of its cells.
@@ -26,6 +28,8 @@ pub struct Outside {
     pub mouse: bool,
     /// How the program is suspended, if it can be.
     pub suspension: Option<Suspension>,
+    /// Is told when the first rows are drawn: what would take the processor from them waits for it.
+    pub first_rows: Option<oneshot::Sender<()>>,
 }
 
 /// What the terminal is asked for.
@@ -57,6 +61,7 @@ impl Outside {
             terminal: |_| Ok(()),
             mouse: false,
             suspension: None,
+            first_rows: None,
         }
     }
 
@@ -71,6 +76,7 @@ impl Outside {
             terminal: super::terminal::carry_out,
             mouse,
             suspension: None,
+            first_rows: None,
         }
     }
 }

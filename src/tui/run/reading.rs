@@ -21,7 +21,7 @@ use crate::{
 /// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
 const COUNTING: u32 = 20;
 /// The same while nobody is at the keyboard, unless the numbers would be older than so long.
-const COUNTING_UNATTENDED: (u32, Duration) = (1_000, Duration::from_secs(10));
+const COUNTING_UNATTENDED: (u32, Duration) = (2_000, Duration::from_secs(10));
 /// The same for reading the list anew, if that takes long enough to be noticed.
 const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
@@ -169,24 +169,28 @@ impl Dashboard {
         self.counting.last = Some((now, cost));
     }
 
+    /// The store has changed. While nobody is at the keyboard one reading a second is as much as one frame shows.
+    pub(super) fn on_commit(&mut self) {
+        match self.pace.is_attended() {
+            true => self.read_news(),
+            false => self.read_again = true,
+        }
+    }
+
     pub(super) fn read_news(&mut self) {
         self.reading = true;
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         let store = self.store.clone();
         self.spawn(move || {
-            let heard = || {
-                let heard = follower.read(|reader| {
-                    Ok(Heard {
-                        poller: reader.poller(&profile)?,
-                        profile_alerts: reader.profile_alerts()?,
-                        oldest_answer: reader.oldest_answer(&profile)?,
-                        ..Heard::default()
-                    })
-                })?;
-                // The news last: read, they don't come again.
-                Ok::<_, StoreError>(Heard { news: follower.news()?, ..heard })
-            };
-            match heard() {
+            let heard = follower.news_with(|news, reader| {
+                Ok(Heard {
+                    news,
+                    poller: reader.poller(&profile)?,
+                    profile_alerts: reader.profile_alerts()?,
+                    oldest_answer: reader.oldest_answer(&profile)?,
+                })
+            });
+            match heard {
                 Ok(heard) => Msg::News(Box::new(heard)),
                 Err(error) => {
                     store.note(&error);

@@ -1,0 +1,91 @@
+//! When the poller says how it goes: words soon, figures now and then, and that it is alive.
+//!
+//! Pure: reports and moments in, yes or no out. Each report wakes everybody who follows the store, so it must never say again
+//! at once what nobody can act on.
+
+use std::time::Duration;
+
+use crate::{clock::Mono, store::PollerReport};
+
+/// How often the poller says that it is alive, when nothing else is to be said.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// After so long without a report a poller isn't there any more.
+pub(super) const SILENT: Duration = Duration::from_secs(15);
+/// The least time between two reports.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The same where only figures have changed, which they do with every answer.
+const FIGURES_INTERVAL: Duration = Duration::from_secs(3);
+
+/// What was said last, and when.
+#[derive(Debug, Default)]
+pub(super) struct Reporter {
+    last: Option<(Mono, PollerReport)>,
+}
+
+impl Reporter {
+    /// When something is to be said in any case.
+    pub(super) fn next(&self, now: Mono) -> Mono {
+        self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT)
+    }
+
+    /// Whether anything may be said yet.
+    pub(super) fn may_say(&self, now: Mono) -> bool {
+        self.last.as_ref().is_none_or(|(at, _)| now.since(*at) >= INTERVAL)
+    }
+
+    /// Whether this is to be said; then it counts as said.
+    pub(super) fn take(&mut self, report: &PollerReport, now: Mono) -> bool {
+        let is_due = self.last.as_ref().is_none_or(|(at, last)| {
+            let age = now.since(*at);
+            let interval = if words(last) != words(report) {
+                INTERVAL
+            } else if figures(last) != figures(report) {
+                FIGURES_INTERVAL
+            } else {
+                HEARTBEAT
+            };
+            age >= interval
+        });
+        if is_due {
+            self.last = Some((now, report.clone()));
+        }
+        is_due
+    }
+}
+
+/// What a report says but for its moments and its figures.
+fn words(report: &PollerReport) -> impl PartialEq {
+    let PollerReport { rps, share, throttled, failed, health, paused_until, last_error, .. } = report;
+    (rps, share, throttled, failed, health, paused_until, last_error)
+}
+
+/// What is needed, and what was sent.
+fn figures(report: &PollerReport) -> impl PartialEq {
+    (report.need, report.used, report.requests, report.unsettled)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeZone, Utc};
+
+    use super::*;
+
+    #[test]
+    fn words_are_said_within_a_second_figures_within_three_and_nothing_new_within_five() {
+        let at = |millis| Mono(Duration::from_millis(millis));
+        let mut reporter = Reporter::default();
+        assert_eq!(reporter.next(at(7)), at(7));
+        let same = PollerReport { at: DateTime::UNIX_EPOCH, requests: 1, ..PollerReport::default() };
+        let later = PollerReport { at: Utc.timestamp_nanos(1), ..same.clone() };
+        let figures = PollerReport { requests: 2, ..later.clone() };
+        let words = PollerReport { health: "throttled".into(), ..figures.clone() };
+        assert!(reporter.may_say(at(0)) && reporter.take(&same, at(0)));
+        assert_eq!(reporter.next(at(7)), at(5_000));
+        for (report, due) in [(&words, 1_000), (&figures, 3_000), (&later, 5_000)] {
+            let mut reporter = Reporter { last: Some((at(0), same.clone())) };
+            assert!(!reporter.take(report, at(due - 1)) && reporter.take(report, at(due)), "{due}");
+            assert!(!reporter.may_say(at(due + 999)) && reporter.may_say(at(due + 1_000)));
+            assert!(!reporter.take(report, at(due + 4_999)), "it was said");
+        }
+    }
+}
