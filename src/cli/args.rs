@@ -158,14 +158,17 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether it keeps nothing.
-    pub fn only_reads(&self) -> bool {
+    /// Whether it reads or changes only what is there already, and so makes no store.
+    pub fn makes_nothing(&self) -> bool {
         match self {
             Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
                 true
             }
+            Self::Ack(_) | Self::Snooze(_) | Self::Unack(_) => true,
+            Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => true,
             Self::Import(args) => args.dry_run,
-            _ => false,
+            Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor => false,
+            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) => false,
         }
     }
 }

@@ -142,7 +142,8 @@ fn start(
         let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + PATIENCE);
         let begin = async move {
             tokio::select! {
-                _ = shown => {}
+                // If it ends before there are rows, nothing is begun.
+                Ok(()) = shown => {}
                 () = clock.sleep_until(until) => {}
             }
         };

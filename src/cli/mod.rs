@@ -94,9 +94,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         None => dashboard::dashboard(cli, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings),
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
-            bail!("there is no store at {}; name the one to copy with --db", settings.db.display())
+            bail!("there is no store at {}; name the one to copy with --db", shown(&settings.db))
         }
-        Some(command) => with_context(&settings, command.only_reads(), |context| match command {
+        Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {
             Command::Add(args) => add::add(args, context),
             Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
@@ -121,10 +121,14 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
 }
 
-/// Opens the store for a command that only reads or changes what is tracked. To be read, one that isn't there is empty and isn't
-/// made: its name may be mistyped.
-fn with_context(settings: &Settings, reads: bool, work: impl FnOnce(&mut Context<'_>) -> Result<Exit>) -> Result<Exit> {
-    let nowhere = (reads && Store::was_never_at(&settings.db)).then(|| stand_in(&settings.db)).transpose()?;
+/// Opens the store for a command that only reads or changes what is tracked. One that `makes_nothing` of a store that isn't there
+/// works on an empty one in its place: the name may be mistyped.
+fn with_context(
+    settings: &Settings,
+    makes_nothing: bool,
+    work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
+) -> Result<Exit> {
+    let nowhere = (makes_nothing && Store::was_never_at(&settings.db)).then(|| stand_in(&settings.db)).transpose()?;
     let store = nowhere.as_ref().map_or_else(|| open(settings), |(store, _)| Ok(store.clone()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {
@@ -145,12 +149,16 @@ fn with_context(settings: &Settings, reads: bool, work: impl FnOnce(&mut Context
     Ok(exit)
 }
 
+/// A path as it may stand on a screen.
+fn shown(path: &Path) -> String {
+    text::clean(&path.display().to_string())
+}
+
 /// An empty store in the place of one that isn't there, and the folder that goes with it. A script gets what it would of an empty
 /// one; a person is told.
 fn stand_in(missing: &Path) -> Result<(Store, TempDir)> {
     if io::stderr().is_terminal() {
-        let missing = text::clean(&missing.display().to_string());
-        complain(&format!("there is no store at {missing} yet: nothing is tracked"));
+        complain(&format!("there is no store at {} yet: nothing is tracked", shown(missing)));
     }
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no place for an empty store")?;
     Ok((Store::open(&folder.path().join("empty.db"))?, folder))

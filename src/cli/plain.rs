@@ -25,7 +25,7 @@ use super::{
     signals,
 };
 use crate::{
-    clock::{Clock, Mono},
+    clock::Clock,
     domain::{answer::Templates, text},
     store::{Follower, Store, StoreError, Trouble},
     tui::model::Setting,
@@ -77,10 +77,10 @@ async fn tell(parts: Parts) -> Result<()> {
     let mut commits = parts.store.subscribe()?;
     let mut telling = Telling::new(&parts)?;
     let (orders, mut lines) = (Orders::of(&parts), typed());
-    telling.look(&parts).await?;
+    let looked = telling.look(&parts).await;
+    // When what has changed is told, or what couldn't be read is tried again.
+    let mut due = telling.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
     say(&[orders::HINT.to_owned()])?;
-    // When what has changed is told.
-    let mut due: Option<Mono> = None;
     loop {
         let wake = async {
             match due {
@@ -102,12 +102,15 @@ async fn tell(parts: Parts) -> Result<()> {
                 Order::Nothing => {}
                 Order::Quit => return Ok(()),
                 Order::Summary => {
+                    // Who asks is answered, though it was said before.
+                    telling.fault = None;
                     let summary = telling.summary(&parts).await;
                     say(&telling.or_said(summary, &parts)?.unwrap_or_default())?;
                 }
                 Order::Run(what) => {
                     let (orders, now) = (orders.clone(), parts.clock.now());
                     let done = spawn_blocking(move || orders.run(&what, now)).await?;
+                    telling.fault = None;
                     telling.or_said(done, &parts)?;
                 }
             },
@@ -177,7 +180,7 @@ impl Telling {
         Ok(())
     }
 
-    /// What was done; nothing if the store failed, which is told once: it may be read again soon.
+    /// What was done; nothing if the store failed. That is told, but not twice in a row.
     fn or_said<T>(&mut self, done: Result<T>, parts: &Parts) -> Result<Option<T>> {
         match done {
             Ok(done) => {

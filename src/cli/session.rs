@@ -108,9 +108,16 @@ async fn polling_until(
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,
 ) -> Result<(), PollerError> {
-    tokio::select! {
-        () = begin => {}
-        _ = &mut stopped => return Ok(()),
+    let mut begin = pin!(begin);
+    loop {
+        tokio::select! {
+            biased;
+            _ = &mut stopped => return Ok(()),
+            () = suspension.wanted() => if suspend(&store, &mut suspension, &mut stopped).await? {
+                return Ok(());
+            },
+            () = &mut begin => break,
+        }
     }
     loop {
         let (halt, halted) = oneshot::channel::<()>();
@@ -123,16 +130,24 @@ async fn polling_until(
         };
         drop(halt);
         poller.await?;
-        if is_over {
+        if is_over || suspend(&store, &mut suspension, &mut stopped).await? {
             return Ok(());
         }
-        // Suspended in the middle of a write it would keep everybody else from writing.
-        let flushed = store.flush();
-        spawn_blocking(move || flushed.wait()).await??;
-        tokio::select! {
-            () = suspension.carry_out() => {}
-            _ = &mut stopped => return Ok(()),
-        }
+    }
+}
+
+/// Suspends the process, once it holds nothing that others wait for; whether it was stopped instead.
+async fn suspend(
+    store: &Store,
+    suspension: &mut Suspension,
+    stopped: &mut oneshot::Receiver<()>,
+) -> Result<bool, PollerError> {
+    // Suspended in the middle of a write it would keep everybody else from writing.
+    let flushed = store.flush();
+    spawn_blocking(move || flushed.wait()).await??;
+    tokio::select! {
+        () = suspension.carry_out() => Ok(false),
+        _ = stopped => Ok(true),
     }
 }
 

@@ -20,23 +20,27 @@ const FIGURES_INTERVAL: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(super) struct Reporter {
     last: Option<(Mono, PollerReport)>,
+    /// When what couldn't be said yet is to be looked at again.
+    held_back: Option<Mono>,
 }
 
 impl Reporter {
     /// When something is to be said in any case.
     pub(super) fn next(&self, now: Mono) -> Mono {
-        self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT)
+        let heartbeat = self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT);
+        self.held_back.map_or(heartbeat, |held_back| held_back.min(heartbeat))
     }
 
     /// Whether anything may be said yet.
-    pub(super) fn may_say(&self, now: Mono) -> bool {
-        self.last.as_ref().is_none_or(|(at, _)| now.since(*at) >= INTERVAL)
+    pub(super) fn may_say(&mut self, now: Mono) -> bool {
+        let from = self.last.as_ref().map(|(at, _)| *at + INTERVAL);
+        self.held_back = from.filter(|from| now < *from);
+        self.held_back.is_none()
     }
 
     /// Whether this is to be said; then it counts as said.
     pub(super) fn take(&mut self, report: &PollerReport, now: Mono) -> bool {
-        let is_due = self.last.as_ref().is_none_or(|(at, last)| {
-            let age = now.since(*at);
+        let due = self.last.as_ref().map(|(at, last)| {
             let interval = if words(last) != words(report) {
                 INTERVAL
             } else if figures(last) != figures(report) {
@@ -44,12 +48,13 @@ impl Reporter {
             } else {
                 HEARTBEAT
             };
-            age >= interval
+            *at + interval
         });
-        if is_due {
+        self.held_back = due.filter(|due| now < *due);
+        if self.held_back.is_none() {
             self.last = Some((now, report.clone()));
         }
-        is_due
+        self.held_back.is_none()
     }
 }
 
@@ -82,8 +87,11 @@ mod tests {
         assert!(reporter.may_say(at(0)) && reporter.take(&same, at(0)));
         assert_eq!(reporter.next(at(7)), at(5_000));
         for (report, due) in [(&words, 1_000), (&figures, 3_000), (&later, 5_000)] {
-            let mut reporter = Reporter { last: Some((at(0), same.clone())) };
-            assert!(!reporter.take(report, at(due - 1)) && reporter.take(report, at(due)), "{due}");
+            let mut reporter = Reporter { last: Some((at(0), same.clone())), held_back: None };
+            assert!(!reporter.may_say(at(999)) && reporter.next(at(999)) == at(1_000), "then it is looked at");
+            assert!(due == 1_000 || !reporter.take(report, at(due - 1)), "{due}");
+            assert!(due == 1_000 || reporter.next(at(due - 1)) == at(due), "{due}");
+            assert!(reporter.take(report, at(due)) && reporter.next(at(due)) == at(due + 5_000), "{due}");
             assert!(!reporter.may_say(at(due + 999)) && reporter.may_say(at(due + 1_000)));
             assert!(!reporter.take(report, at(due + 4_999)), "it was said");
         }

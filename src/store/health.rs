@@ -156,15 +156,16 @@ impl Health {
             self.note(&Trouble::Gone(self.path.clone()));
         }
         let turn = self.turn.load(Ordering::Relaxed);
-        let is_time;
-        {
+        let suspicion = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let same = state.seen.0 == turn && turn % 2 == 1;
             state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
             state.looks += 1;
-            is_time = state.looks.is_multiple_of(SUSPECTED);
-        }
-        if is_time && let Some(reason) = self.presence.as_ref().and_then(Presence::suspicion) {
+            // Not while somebody of this process writes there, who holds the state meanwhile.
+            let presence = self.presence.as_ref().filter(|_| state.looks.is_multiple_of(SUSPECTED));
+            presence.and_then(Presence::suspicion)
+        };
+        if let Some(reason) = suspicion {
             self.note(&Trouble::Broken(reason));
         }
         self.trouble() != before

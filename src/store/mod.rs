@@ -127,9 +127,9 @@ pub struct ProfileEvent {
 }
 
 impl Store {
-    /// Whether no store was ever at `path`, as far as can be told.
+    /// Whether no store was ever at `path`. Where that can't be told it isn't so: opening it says why.
     pub fn was_never_at(path: &Path) -> bool {
-        !path.exists() && !Presence::was_at(path)
+        matches!(path.try_exists(), Ok(false)) && !Presence::was_at(path)
     }
 
     /// Opens the store at `path`, and makes it with its folder if it isn't there. One that is damaged is refused: this is for

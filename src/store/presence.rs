@@ -74,7 +74,7 @@ impl Presence {
         }
     }
 
-    /// Whether hoptop has opened a store of that name before.
+    /// Whether somebody who had a store of that name open has left word.
     pub(super) fn was_at(store: &Path) -> bool {
         place(store).exists()
     }

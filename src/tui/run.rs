@@ -1,9 +1,9 @@
 //! The loop: messages in, effects out, a frame when something changed. Generic over backend and input, so that a test
 //! drives the real one.
 //!
-//! It draws at most 30 times a second and only when something changed, ages once a second and nothing else in between while
-//! nobody is at the keyboard. It must never wait for the
-//! disk or the network: reading and writing the store happens on the pool for blocking work.
+//! It draws at most 30 times a second and only when something changed, ages once a second, and nothing else in between while
+//! nobody is at the keyboard. It must never wait for the disk or the network: reading and writing the store happens on the
+//! pool for blocking work.
 
 mod aside;
 mod outward;
@@ -166,9 +166,13 @@ struct Dashboard {
     reading: bool,
     /// Whether the next second reads: the last reading failed, or nobody is at the keyboard to see more.
     read_again: bool,
+    /// Whether a reading that was just begun wants the next frame.
+    reads_first: bool,
     /// The view of which a part is being read, if one is, and what is to be read after it.
     paging: Option<(u64, Mono)>,
     next_page: Option<PageRequest>,
+    /// When a part of the list was last read whole.
+    read_whole: Option<Mono>,
     /// Until when the list isn't read again for the same view.
     page_rest: (u64, Mono),
     counting: Counting,
@@ -204,8 +208,10 @@ impl Dashboard {
             tasks: JoinSet::new(),
             reading: false,
             read_again: false,
+            reads_first: false,
             paging: None,
             next_page: None,
+            read_whole: None,
             page_rest: (0, Mono::default()),
             counting: Counting::default(),
             remembered,
@@ -255,15 +261,18 @@ impl Dashboard {
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
+            // The second's frame shows what this reading brings.
+            self.reads_first = std::mem::take(&mut self.read_again) && !self.reading;
+            if self.reads_first {
+                self.read_news();
+            }
             self.take(Msg::Tick);
+            self.reads_first = false;
             if let Some(remembered) = self.news_to_remember() {
                 self.tasks.spawn_blocking(move || {
                     remembered.write();
                     Msg::Tick
                 });
-            }
-            if std::mem::take(&mut self.read_again) && !self.reading {
-                self.read_news();
             }
         }
     }
@@ -287,6 +296,10 @@ impl Dashboard {
 
     fn on_event(&mut self, event: Event) {
         self.pace.want(Cause::Person);
+        // Who comes back sees what is, not what was.
+        if std::mem::take(&mut self.read_again) && !self.reading {
+            self.read_news();
+        }
         match event {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),
@@ -314,7 +327,9 @@ impl Dashboard {
             Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
             message => message,
         };
-        self.pace.want(Cause::News);
+        if !self.reads_first {
+            self.pace.want(Cause::News);
+        }
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
             update(&mut self.model, Msg::Trouble(trouble), self.clock.now());

@@ -262,7 +262,11 @@ fn what_is_only_read_is_not_made_by_it() {
         let ended = read(words);
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
     }
-    read(&["show", "0xabcdef12"]).assert_refused(1, &["not tracked"]);
+    for words in [&["show", "0xabcdef12"][..], &["untrack", "0xabcdef12"]] {
+        read(words).assert_refused(1, &["not tracked"]);
+    }
+    let below_a_file = format!("{rows}/hoptop.db");
+    home.run(&["--db", &below_a_file, "list"]).assert_refused(1, &["can't be", "rows.csv"]);
     read(&["backup", "copy.db"]).assert_refused(1, &["there is no store at", "mistyped.db"]);
     assert_eq!(files(home.path()), [home.path().join("rows.csv")]);
     assert_eq!(read(&["import", &rows]).code, Some(0));

@@ -335,6 +335,16 @@ impl Model {
         self.loaded = true;
     }
 
+    /// Takes in what was read of a transaction apart from the list. What the list's part has of it counts for more: of that it is
+    /// known how new it is.
+    pub fn take_apart(&mut self, Listed { transaction, alerts }: Listed) {
+        let row = transaction.id;
+        if !self.list.part.rows.contains(&row) {
+            self.alerts.insert(row, alerts);
+            self.transactions.insert(row, transaction);
+        }
+    }
+
     /// What is known of the part of the list that was read last.
     pub fn known(&self) -> Known {
         Known { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::Dashboard;
 use crate::{
     clock::Mono,
-    store::{Reader, SharedReader, StoreError},
+    store::{Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Effect,
         look,
@@ -22,9 +22,13 @@ use crate::{
 const COUNTING: u32 = 20;
 /// The same while nobody is at the keyboard, unless the numbers would be older than so long.
 const COUNTING_UNATTENDED: (u32, Duration) = (2_000, Duration::from_secs(10));
-/// The same for reading the list anew, if that takes long enough to be noticed.
+/// As `COUNTING`, for reading the list anew, if that takes long enough to be noticed.
 const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
+/// For so long rows that nothing happened to needn't be read again: what is learned of chains and routes is no news of theirs.
+const KNOWN_FOR: Duration = Duration::from_secs(30);
+/// No rest is longer, whatever took so long: the process may have been suspended meanwhile.
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 /// When what is tracked is counted.
 #[derive(Default)]
@@ -44,7 +48,7 @@ impl Counting {
         }
         let Some((last, cost)) = self.last else { return Some(Mono::default()) };
         let (times, most) = COUNTING_UNATTENDED;
-        let rest = cost * COUNTING;
+        let rest = (cost * COUNTING).min(LONGEST_REST);
         Some(last + if attended { rest } else { rest.max((cost * times).min(most)) })
     }
 }
@@ -135,14 +139,20 @@ impl Dashboard {
         let now = self.clock.now().mono;
         let Some((view, began)) = self.paging.take() else { return };
         let cost = now.since(began);
-        self.page_rest = (view, if cost > NOTICED { now + cost * PAGING } else { now });
+        self.page_rest = (view, if cost > NOTICED { now + (cost * PAGING).min(LONGEST_REST) } else { now });
     }
 
     fn read_page(&mut self, request: PageRequest) {
         self.paging = Some((request.view, self.clock.now().mono));
         let now = self.clock.now().wall;
+        let now_mono = self.clock.now().mono;
+        let is_fresh = self.read_whole.is_some_and(|at| now_mono.since(at) < KNOWN_FOR);
         // No other part comes before this one has: what is known now is known then.
-        let (pages, known) = (self.pages.clone(), self.model.known());
+        let known = if is_fresh { self.model.known() } else { Known::default() };
+        if !is_fresh {
+            self.read_whole = Some(now_mono);
+        }
+        let pages = self.pages.clone();
         self.spawn(move || {
             let page = pages.read(|reader| look::page(reader, (&request, &known), now));
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))

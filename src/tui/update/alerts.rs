@@ -8,6 +8,7 @@ use super::Effect;
 use crate::{
     clock::Mono,
     domain::{advice, alert::Subject},
+    store::Listed,
     tui::model::{
         Model, Overlay, Screen, Tone,
         alerts::AlertPage,
@@ -62,8 +63,7 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
         return model.tell(Tone::Bad, text, now);
     };
     // As it was read here, until its history brings it anew; the list's own part may not have it.
-    model.alerts.insert(id, model.alert_list.alerts_of(id));
-    model.transactions.insert(id, transaction);
+    model.take_apart(Listed { alerts: model.alert_list.alerts_of(id), transaction });
     (model.list.selected, model.list.chosen, model.list.wanted) = (Some(id), true, None);
     model.alert_list.is_behind = true;
     model.open_detail();

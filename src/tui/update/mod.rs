@@ -331,9 +331,8 @@ fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>,
     if model.list.selected != Some(row) {
         return;
     }
-    if let Some(Listed { transaction, alerts }) = listed {
-        model.transactions.insert(row, transaction);
-        model.alerts.insert(row, alerts);
+    if let Some(listed) = listed {
+        model.take_apart(listed);
     }
     model.history = Some((row, history));
 }
