@@ -36,7 +36,7 @@ pub struct BackupArgs {
 
 /// Writes the copy, and says what is in it.
 pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
-    let shown = text::clean(&args.file.display().to_string());
+    let shown = text::clean_path(&args.file);
     if args.file.is_dir() {
         bail!("{shown} is a folder; name the file to write in it");
     }

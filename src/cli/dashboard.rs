@@ -147,8 +147,8 @@ fn start(
                 () = clock.sleep_until(until) => {}
             }
         };
-        let parts = (parts.store.clone(), parts.clock.clone());
-        return Some(Running::start_under((polling, begin, suspension), parts.0, parts.1, place));
+        let polling = (polling, begin, suspension);
+        return Some(Running::start_under(polling, parts.store.clone(), parts.clock.clone(), place));
     }
     tokio::spawn(async move {
         loop {

@@ -94,7 +94,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         None => dashboard::dashboard(cli, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings),
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
-            bail!("there is no store at {}; name the one to copy with --db", shown(&settings.db))
+            bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))
         }
         Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {
             Command::Add(args) => add::add(args, context),
@@ -149,16 +149,11 @@ fn with_context(
     Ok(exit)
 }
 
-/// A path as it may stand on a screen.
-fn shown(path: &Path) -> String {
-    text::clean(&path.display().to_string())
-}
-
 /// An empty store in the place of one that isn't there, and the folder that goes with it. A script gets what it would of an empty
 /// one; a person is told.
 fn stand_in(missing: &Path) -> Result<(Store, TempDir)> {
     if io::stderr().is_terminal() {
-        complain(&format!("there is no store at {} yet: nothing is tracked", shown(missing)));
+        complain(&format!("there is no store at {} yet: nothing is tracked", text::clean_path(missing)));
     }
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no place for an empty store")?;
     Ok((Store::open(&folder.path().join("empty.db"))?, folder))

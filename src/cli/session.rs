@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
+use futures_util::FutureExt;
 use tokio::{
     sync::oneshot,
     task::{JoinHandle, spawn_blocking},
@@ -108,21 +109,18 @@ async fn polling_until(
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,
 ) -> Result<(), PollerError> {
-    let mut begin = pin!(begin);
-    loop {
-        tokio::select! {
-            biased;
-            _ = &mut stopped => return Ok(()),
-            () = suspension.wanted() => if suspend(&store, &mut suspension, &mut stopped).await? {
-                return Ok(());
-            },
-            () = &mut begin => break,
-        }
-    }
+    let begin = begin.shared();
     loop {
         let (halt, halted) = oneshot::channel::<()>();
         // Dropping the sender stops it too.
-        let mut poller = pin!(poller::run(setup(), async { halted.await.unwrap_or(()) }));
+        let halted = async { halted.await.unwrap_or(()) }.shared();
+        let mut poller = pin!(async {
+            tokio::select! {
+                biased;
+                () = halted.clone() => Ok(()),
+                () = begin.clone() => poller::run(setup(), halted.clone()).await,
+            }
+        });
         let is_over = tokio::select! {
             ended = &mut poller => return ended,
             _ = &mut stopped => true,
@@ -130,24 +128,16 @@ async fn polling_until(
         };
         drop(halt);
         poller.await?;
-        if is_over || suspend(&store, &mut suspension, &mut stopped).await? {
+        if is_over {
             return Ok(());
         }
-    }
-}
-
-/// Suspends the process, once it holds nothing that others wait for; whether it was stopped instead.
-async fn suspend(
-    store: &Store,
-    suspension: &mut Suspension,
-    stopped: &mut oneshot::Receiver<()>,
-) -> Result<bool, PollerError> {
-    // Suspended in the middle of a write it would keep everybody else from writing.
-    let flushed = store.flush();
-    spawn_blocking(move || flushed.wait()).await??;
-    tokio::select! {
-        () = suspension.carry_out() => Ok(false),
-        _ = stopped => Ok(true),
+        // Suspended in the middle of a write it would keep everybody else from writing.
+        let flushed = store.flush();
+        spawn_blocking(move || flushed.wait()).await??;
+        tokio::select! {
+            () = suspension.carry_out() => {}
+            _ = &mut stopped => return Ok(()),
+        }
     }
 }
 

@@ -61,7 +61,7 @@ pub fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
     let transfers = world.transfers();
     if let Some(path) = &args.batch {
         write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
-        let (count, path) = (transfers.len(), text::clean(&path.display().to_string()));
+        let (count, path) = (transfers.len(), text::clean_path(path));
         writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
     }
     let service = Arc::new(Mutex::new(Service::new(world, limits)));

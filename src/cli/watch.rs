@@ -348,21 +348,17 @@ struct Seen {
 
 impl Seen {
     fn look(follower: &Follower, profile: &str, filter: &Filter, now: DateTime<Utc>) -> Result<Self, StoreError> {
-        let news = follower.news()?;
-        follower.read(|reader| {
+        follower.news_with(|news, reader| {
             let mut seen = Self {
                 poller: reader.poller(profile)?,
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
-                changed: BTreeMap::new(),
+                changed: reader.listed_of(news.rows(true))?,
                 news,
             };
             if seen.news.anew {
                 seen.chosen = reader.listing(&filter.of_profile(profile), now).outcomes()?;
                 seen.profile_alerts = reader.profile_alerts()?;
-            }
-            for row in seen.news.rows(true) {
-                seen.changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
             }
             Ok(seen)
         })

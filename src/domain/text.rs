@@ -2,6 +2,8 @@
 //!
 //! What it returns is safe to put into a terminal cell, a file or a ticket. It must never fail and never guess.
 
+use std::path::Path;
+
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
 /// The most characters that a field keeps.
@@ -44,6 +46,11 @@ pub fn clean(raw: &str) -> String {
     }
     kept.truncate(kept.trim_end().len());
     kept
+}
+
+/// A path as it may stand on a screen: [`clean`].
+pub fn clean_path(path: &Path) -> String {
+    clean(&path.display().to_string())
 }
 
 /// Whether nothing is left of `raw` by [`clean`]; it looks no further than the first visible character.

@@ -163,10 +163,15 @@ pub(super) fn last(db: &Connection) -> Result<i64, StoreError> {
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
+/// Up to where entries without news were dropped.
+fn floor(db: &Connection) -> Result<i64, StoreError> {
+    Ok(db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?)
+}
+
 /// What came after a number, as one moment of the store has it.
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
     let moment = db.unchecked_transaction()?;
-    let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
+    let floor = floor(db)?;
     // Both by their numbers, so that neither is sorted. Of what was removed nobody needs to know that it was polled.
     let sql = format!(
         "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL
@@ -184,11 +189,11 @@ pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, Sto
 pub(super) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>, StoreError> {
     /// To read whatever was asked for costs no more than to look for those among so many.
     const MOST: usize = 500;
-    let floor: i64 = db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?;
-    if seq < floor {
+    if seq < floor(db)? {
         return Ok(None);
     }
-    let sql = "SELECT transaction_row FROM polls WHERE seq > ?1 UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
+    let sql = "SELECT transaction_row FROM polls WHERE seq > ?1
+               UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(MOST).unwrap_or(i64::MAX)], |row| row.get(0))?;
     let rows: Vec<Option<i64>> = rows.collect::<Result<_, _>>()?;

@@ -148,7 +148,10 @@ impl<'a> Listing<'a> {
     /// Reads the rows of a page that aren't known as they are now.
     fn read(&self, page: &mut Page, known: &Known) -> Result<(), StoreError> {
         page.as_of = changes::last(self.db)?;
-        let changed = changes::rows_after(self.db, known.as_of)?;
+        let changed = match known.rows.is_empty() {
+            true => None,
+            false => changes::rows_after(self.db, known.as_of)?,
+        };
         let is_known =
             |row: &RowId| known.rows.contains(row) && changed.as_ref().is_some_and(|changed| !changed.contains(row));
         for row in page.order.iter().filter(|row| !is_known(row)) {

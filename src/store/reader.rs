@@ -2,7 +2,7 @@
 //!
 //! It must never write, so that showing something can't change it.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, InterruptHandle};
@@ -113,6 +113,12 @@ impl Reader {
     /// One transaction, with what stands for it.
     pub fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
         listing::listed(&self.connection, row)
+    }
+
+    /// Of these transactions those that are still there, with what stands for each.
+    pub fn listed_of(&self, rows: impl IntoIterator<Item = RowId>) -> Result<BTreeMap<RowId, Listed>, StoreError> {
+        let found = rows.into_iter().filter_map(|row| Some(self.listed(row).transpose()?.map(|listed| (row, listed))));
+        found.collect()
     }
 
     /// What stands for one transaction, the oldest first.

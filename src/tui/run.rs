@@ -166,8 +166,6 @@ struct Dashboard {
     reading: bool,
     /// Whether the next second reads: the last reading failed, or nobody is at the keyboard to see more.
     read_again: bool,
-    /// Whether a reading that was just begun wants the next frame.
-    reads_first: bool,
     /// The view of which a part is being read, if one is, and what is to be read after it.
     paging: Option<(u64, Mono)>,
     next_page: Option<PageRequest>,
@@ -208,7 +206,6 @@ impl Dashboard {
             tasks: JoinSet::new(),
             reading: false,
             read_again: false,
-            reads_first: false,
             paging: None,
             next_page: None,
             read_whole: None,
@@ -261,13 +258,11 @@ impl Dashboard {
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
-            // The second's frame shows what this reading brings.
-            self.reads_first = std::mem::take(&mut self.read_again) && !self.reading;
-            if self.reads_first {
-                self.read_news();
+            // The second's frame shows what a reading brings that begins now.
+            if !self.read_if_wanted() {
+                self.pace.want(Cause::News);
             }
-            self.take(Msg::Tick);
-            self.reads_first = false;
+            self.take_in(Msg::Tick);
             if let Some(remembered) = self.news_to_remember() {
                 self.tasks.spawn_blocking(move || {
                     remembered.write();
@@ -297,9 +292,7 @@ impl Dashboard {
     fn on_event(&mut self, event: Event) {
         self.pace.want(Cause::Person);
         // Who comes back sees what is, not what was.
-        if std::mem::take(&mut self.read_again) && !self.reading {
-            self.read_news();
-        }
+        self.read_if_wanted();
         match event {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),
@@ -327,9 +320,12 @@ impl Dashboard {
             Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
             message => message,
         };
-        if !self.reads_first {
-            self.pace.want(Cause::News);
-        }
+        self.pace.want(Cause::News);
+        self.take_in(message);
+    }
+
+    /// Takes in a message that by itself wants no frame.
+    fn take_in(&mut self, message: Msg) {
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
             update(&mut self.model, Msg::Trouble(trouble), self.clock.now());

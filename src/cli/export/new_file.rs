@@ -40,7 +40,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
         io::ErrorKind::AlreadyExists => exists(),
         _ => reason(&error.error),
     })?;
-    Ok(format!("{} written to {}", count_of(count), text::clean(&path.display().to_string())))
+    Ok(format!("{} written to {}", count_of(count), text::clean_path(&path)))
 }
 
 fn exists() -> color_eyre::Report {

@@ -37,10 +37,7 @@ pub(super) struct Heard {
 impl Heard {
     pub(super) fn of(follower: &Follower, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
         follower.news_with(|news, reader| {
-            let mut changed = BTreeMap::new();
-            for row in news.rows(false) {
-                changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
-            }
+            let changed = reader.listed_of(news.rows(false))?;
             let summary = if news.anew { summary(reader, setting, now)? } else { Vec::new() };
             Ok(Self { changes: news.changes, changed, summary, more: news.more })
         })

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::Dashboard;
 use crate::{
-    clock::Mono,
+    clock::{Mono, Now},
     store::{Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Effect,
@@ -143,18 +143,17 @@ impl Dashboard {
     }
 
     fn read_page(&mut self, request: PageRequest) {
-        self.paging = Some((request.view, self.clock.now().mono));
-        let now = self.clock.now().wall;
-        let now_mono = self.clock.now().mono;
-        let is_fresh = self.read_whole.is_some_and(|at| now_mono.since(at) < KNOWN_FOR);
+        let Now { mono, wall } = self.clock.now();
+        self.paging = Some((request.view, mono));
+        let is_fresh = self.read_whole.is_some_and(|at| mono.since(at) < KNOWN_FOR);
         // No other part comes before this one has: what is known now is known then.
         let known = if is_fresh { self.model.known() } else { Known::default() };
         if !is_fresh {
-            self.read_whole = Some(now_mono);
+            self.read_whole = Some(mono);
         }
         let pages = self.pages.clone();
         self.spawn(move || {
-            let page = pages.read(|reader| look::page(reader, (&request, &known), now));
+            let page = pages.read(|reader| look::page(reader, (&request, &known), wall));
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
         });
     }
@@ -185,6 +184,15 @@ impl Dashboard {
             true => self.read_news(),
             false => self.read_again = true,
         }
+    }
+
+    /// Reads what changed, if that was put off; whether it does.
+    pub(super) fn read_if_wanted(&mut self) -> bool {
+        let reads = std::mem::take(&mut self.read_again) && !self.reading;
+        if reads {
+            self.read_news();
+        }
+        reads
     }
 
     pub(super) fn read_news(&mut self) {
