@@ -230,6 +230,24 @@ fn a_storm_of_sizes_ends_in_a_whole_screen() {
 }
 
 #[test]
+fn a_key_and_a_new_size_at_the_same_moment_both_count() {
+    let (mut session, _home) = demo();
+    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    for round in 0..100 {
+        let is_help_wanted = round % 2 == 0;
+        let (key, size) = if is_help_wanted { ("?", (100, 30)) } else { ("\u{1b}", (80, 24)) };
+        for _ in 0..5 {
+            session.resize((60, 20));
+        }
+        session.resize(size);
+        session.press(key);
+        session.wait_until(key, |screen| is_help_wanted == screen.contains("Help"));
+    }
+    session.press("q");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
 fn a_paste_without_brackets_is_text_and_no_command() {
     let (mut session, _home) = demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);

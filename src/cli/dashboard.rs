@@ -6,7 +6,6 @@ use std::{
 };
 
 use color_eyre::eyre::{Result, WrapErr, eyre};
-use crossterm::event::EventStream;
 use tokio::sync::oneshot;
 
 use super::{
@@ -27,6 +26,7 @@ use crate::{
     config::Settings,
     poller::Scope,
     tui::{
+        input,
         keys::Keys,
         model::Setting,
         outside::Outside,
@@ -118,7 +118,7 @@ pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) 
             }
         };
         let mut screen = Screen::take()?;
-        run(&mut screen.terminal, EventStream::new(), parts, stop).await
+        run(&mut screen.terminal, input::events()?, parts, stop).await
     };
     match ended {
         Err(RunError::Terminal(_)) if hang_up::is_gone(false) => stop(poller, Exit::HungUp).await,

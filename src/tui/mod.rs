@@ -10,6 +10,7 @@ pub mod effect;
 pub mod export;
 #[cfg(test)]
 mod fixtures;
+pub mod input;
 pub mod keymap;
 pub mod keys;
 mod look;

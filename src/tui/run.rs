@@ -297,7 +297,11 @@ impl Dashboard {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),
             Event::Mouse(mouse) => self.take(Msg::Mouse(mouse)),
-            Event::Resize(columns, rows) => self.take(Msg::Resize(columns, rows)),
+            Event::Resize(columns, rows) => {
+                // Also to the size that it had: it may have been another in between, and have lost what was drawn.
+                self.redraw = true;
+                self.take(Msg::Resize(columns, rows));
+            }
             Event::FocusGained => self.outward.focused = true,
             Event::FocusLost => self.outward.focused = false,
         }
