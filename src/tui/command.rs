@@ -127,7 +127,7 @@ commands! {
     Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine View [List Detail Alerts Stats Log] "command_line" "command" [":" "^P"]        "any command by its name";
-    Sort       View [List]             "sort"        ""         ["s"]             "another order" <"KEY,KEY">;
+    Sort       View [List]             "sort"        ""         ["s"]             "another order, from a menu" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
     Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
     FullScreen View [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
@@ -169,11 +169,11 @@ commands! {
     CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
-    Attention  View [List]             "attention"   ""         ["1" "!"]         "what needs attention";
-    Active     View [List]             "active"      ""         ["2"]             "what is under way";
-    Refunds    View [List]             "refunds"     ""         ["3"]             "refunds";
-    Done       View [List]             "done"        ""         ["4"]             "what is settled";
-    All        View [List]             "all"         ""         ["5"]             "everything";
+    Attention  View [List Detail Alerts Stats Log]             "attention"   ""         ["1" "!"]         "what needs attention";
+    Active     View [List Detail Alerts Stats Log]             "active"      ""         ["2"]             "what is under way";
+    Refunds    View [List Detail Alerts Stats Log]             "refunds"     ""         ["3"]             "refunds";
+    Done       View [List Detail Alerts Stats Log]             "done"        ""         ["4"]             "what is settled";
+    All        View [List Detail Alerts Stats Log]             "all"         ""         ["5"]             "everything";
     Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
     Theme      View [List Detail Alerts Stats Log] "theme"       ""         []                "other colours, remembered for the next start" <"NAME">;
     NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
@@ -181,7 +181,7 @@ commands! {
     Stats      View [List Detail Alerts Log] "stats"   ""         ["%"]             "charts: outcomes, durations, the budget, the oldest answer";
     Log        View [List Detail Alerts Stats] "log"   ""         ["@"]             "the log: what failed, and when";
     Level      View [Log]              "level"       "level"    ["l"]             "log: all, warnings and errors, errors alone";
-    Report     Act  [Log]              "report"      "report"   ["y"]             "copy a report on what went wrong: no ID, no bodies";
+    Report     Act  [Log]              "report"      "report"   ["y"]             "copy a report on what went wrong, without the ID";
     Redraw     View [List Detail Alerts Page Stats Log] "redraw"      ""         ["^L"]            "draw the screen anew";
     Suspend    View [List Detail Alerts Page Stats Log] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
     Quit       View [List Detail Alerts Page Stats Log] "quit"        ""         ["^C"]            "quit, from anywhere";

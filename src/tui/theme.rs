@@ -74,6 +74,17 @@ impl Shipped {
         }
     }
 
+    /// What it is for, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Default => "the terminal's own colours and background",
+            Self::Light => "dark on light",
+            Self::Dark => "light on dark",
+            Self::ColourBlind => "told apart with any kind of colour vision",
+            Self::Mono => "without colours",
+        }
+    }
+
     /// The one with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|shipped| shipped.name() == name)

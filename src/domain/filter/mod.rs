@@ -45,6 +45,16 @@ pub struct FilterError {
     pub message: String,
 }
 
+/// The text of a filter with another order; the usual one isn't written. What isn't understood is an error.
+pub fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
+    let rest = parse::without_order(text)?;
+    if order.is_empty() || order == SortKey::DEFAULT {
+        return Ok(rest);
+    }
+    let order: Vec<_> = order.iter().map(ToString::to_string).collect();
+    Ok(format!("{rest} sort:{}", order.join(",")).trim_start().to_owned())
+}
+
 impl Filter {
     /// Reads a filter. No text at all means everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {

@@ -52,25 +52,50 @@ type Parsed<T> = Result<T, FilterError>;
 /// The terms of a filter and the sort keys that it names.
 pub(super) fn parse(text: &str) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
     let (mut terms, mut sort) = (Vec::new(), Vec::new());
-    let mut rest = Piece { text, start: 0 }.trim_start();
-    while !rest.text.is_empty() {
-        let (negated, body) = match rest.text.strip_prefix('-') {
-            Some(_) => (true, rest.from(1)),
-            None => (false, rest),
-        };
-        let length = length(body)?;
-        let piece = body.to(length);
+    for term in pieces(text) {
+        let (whole, piece) = term?;
+        let negated = whole.start < piece.start;
         match keyed(piece) {
             Some((key, ':', value)) if key.text == "sort" && negated => {
-                return value.fail_from(rest.start, "`sort:` can't be negated; turn a key round with sort:-sev");
+                return value.fail_from(whole.start, "`sort:` can't be negated; turn a key round with sort:-sev");
             }
             Some((key, ':', value)) if key.text == "sort" => sort.extend(sort_keys(value)?),
-            _ if piece.text.is_empty() => return rest.to(1).fail("expected a term right after `-`"),
+            _ if piece.text.is_empty() => return whole.to(1).fail("expected a term right after `-`"),
             keyed => terms.push(Term { negated, test: test(piece, keyed)? }),
         }
-        rest = body.from(length).trim_start();
     }
     Ok((terms, sort))
+}
+
+/// A filter's text without what it says of the order.
+pub(super) fn without_order(text: &str) -> Parsed<String> {
+    let is_order = |piece: Piece| matches!(keyed(piece), Some((key, ':', _)) if key.text == "sort");
+    let mut kept = Vec::new();
+    for term in pieces(text) {
+        let (whole, piece) = term?;
+        kept.extend((!is_order(piece)).then_some(whole.text));
+    }
+    Ok(kept.join(" "))
+}
+
+/// The terms as they were typed, each with what stands behind the `-` that may negate it. An error is the last.
+fn pieces(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
+    let mut rest = Piece { text, start: 0 }.trim_start();
+    std::iter::from_fn(move || {
+        let whole = rest;
+        if whole.text.is_empty() {
+            return None;
+        }
+        let sign = usize::from(whole.text.starts_with('-'));
+        let body = whole.from(sign);
+        rest = Piece { text: "", start: 0 };
+        let length = match length(body) {
+            Ok(length) => length,
+            Err(error) => return Some(Err(error)),
+        };
+        rest = body.from(length).trim_start();
+        Some(Ok((whole.to(sign + length), body.to(length))))
+    })
 }
 
 /// A part of the text, and where it starts.

@@ -2,7 +2,10 @@
 //!
 //! It must be total and stable: whatever is equal by its keys is told apart by its number, so that no row jumps.
 
-use std::cmp::{Ordering, Reverse};
+use std::{
+    cmp::{Ordering, Reverse},
+    fmt,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -15,7 +18,7 @@ use super::{
 };
 
 macro_rules! keys {
-    ($($(#[$doc:meta])* $key:ident $name:literal,)*) => {
+    ($($(#[$doc:meta])* $key:ident $name:literal $words:literal,)*) => {
         /// What a list is sorted by. Each has its natural direction, what wants a look first; `-` turns it round.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SortBy { $($(#[$doc])* $key,)* }
@@ -28,6 +31,11 @@ macro_rules! keys {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$key => $name,)* }
             }
+
+            /// What comes first, in words.
+            pub fn words(self) -> &'static str {
+                match self { $(Self::$key => $words,)* }
+            }
         }
     };
 }
@@ -36,27 +44,27 @@ keys! {
     /// The most severe alert of which nobody has said anything, the most severe first; then likewise what is acknowledged or
     /// snoozed; those without any last. A snooze counts until it is ended, which is seconds after its moment while
     /// somebody polls.
-    Severity "sev",
+    Severity "sev" "the most severe alert",
     /// The deadline, the soonest first. Those that don't wait come last either way.
-    Due "due",
+    Due "due" "the soonest deadline",
     /// The age, the oldest first.
-    Age "age",
+    Age "age" "the oldest",
     /// The status, those that a person may have to act on first and the completed last. If nothing is named behind it, severity
     /// and deadline are.
-    Status "status",
+    Status "status" "what a person may have to act on",
     /// The last answer, the one longest ago first; never answered counts as infinitely long ago. What is settled comes last
     /// either way, by when it settled. If nothing is named behind it, severity and deadline are.
-    Checked "checked",
+    Checked "checked" "the answer longest ago",
     /// The last news, the newest first. Those without news come last either way.
-    Changed "changed",
+    Changed "changed" "the latest news",
     /// The names of source and destination.
-    Route "route",
+    Route "route" "by the names of source and destination",
     /// The ticket, without case in ASCII. Those without one come last either way.
-    Ticket "ticket",
+    Ticket "ticket" "by the ticket",
     /// The hash, as hashes are compared.
-    Hash "hash",
+    Hash "hash" "by the hash",
     /// When it settled, the latest first. Those that haven't come last either way.
-    Settled "settled",
+    Settled "settled" "what settled last",
 }
 
 /// A key and its direction.
@@ -72,6 +80,12 @@ impl SortKey {
     /// The order when none is asked for: severity, then deadline.
     pub const DEFAULT: [Self; 2] =
         [Self { by: SortBy::Severity, reversed: false }, Self { by: SortBy::Due, reversed: false }];
+
+    /// The same the other way round.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        Self { reversed: !self.reversed, ..self }
+    }
 
     fn compare(self, a: &Candidate, b: &Candidate, now: DateTime<Utc>) -> Ordering {
         let turn = |ordering: Ordering| if self.reversed { ordering.reverse() } else { ordering };
@@ -103,6 +117,13 @@ impl SortKey {
             (Some(a), Some(b)) => a.cmp(&b),
             (a, b) => a.is_none().cmp(&b.is_none()),
         }
+    }
+}
+
+/// As in `sort:`.
+impl fmt::Display for SortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.reversed { "-" } else { "" }, self.by.name())
     }
 }
 

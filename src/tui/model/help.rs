@@ -22,9 +22,10 @@ pub struct HelpPage {
 }
 
 impl HelpPage {
-    /// What is looked for.
+    /// What is looked for; without the `/` that opens a search elsewhere, and is typed here out of habit.
     pub fn wanted(&self) -> &str {
-        self.input.value().trim()
+        let typed = self.input.value().trim();
+        typed.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(typed)
     }
 
     /// Looks anew, after something was typed.

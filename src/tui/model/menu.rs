@@ -4,7 +4,7 @@
 
 use super::columns::Column;
 use crate::{
-    domain::ids::RowId,
+    domain::{filter::SortBy, ids::RowId},
     tui::{command::Id, effect::Work},
 };
 
@@ -43,6 +43,10 @@ pub enum Choice {
     PollNow(Vec<RowId>),
     /// Show this column, or hide it; the menu stays.
     Column(Column),
+    /// Put the list in this order, or turn that round.
+    Order(SortBy),
+    /// Wear the theme of this name.
+    Theme(&'static str),
     /// Poll nothing for so many minutes.
     Pause(i64),
     /// Nothing: the menu closes.
@@ -53,6 +57,14 @@ impl Menu {
     /// A menu with the cursor on its first entry.
     pub fn new(title: impl Into<String>, remark: impl Into<String>, entries: Vec<Entry>) -> Self {
         Self { title: title.into(), remark: remark.into(), entries, cursor: 0 }
+    }
+
+    /// A menu of entries that have no keys of their own: what stands on each, and what it stands for. The first eleven get some.
+    pub fn numbered(title: impl Into<String>, remark: &str, entries: impl Iterator<Item = (String, Choice)>) -> Self {
+        const KEYS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "-"];
+        let keys = KEYS.into_iter().chain(std::iter::repeat(""));
+        let entries = keys.zip(entries).map(|(key, (label, choice))| Entry { key, label, choice }).collect();
+        Self::new(title, remark, entries)
     }
 
     /// Asks whether something is really to be done, which costs what the remark says.

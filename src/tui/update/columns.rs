@@ -5,24 +5,21 @@ use crate::{
     tui::model::{
         Model, Overlay, Tone,
         columns::{Column, Columns},
-        menu::{Choice, Entry, Menu},
+        menu::{Choice, Menu},
     },
 };
-
-/// The keys of the menu's entries.
-const KEYS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "-"];
 
 /// Offers each column to be switched on or off.
 pub(super) fn open(model: &mut Model, cursor: usize) {
     let columns = &model.list.columns;
-    let entry = |(column, key): (&Column, &'static str)| {
+    let entry = |column: &Column| {
         let mark = if columns.contains(*column) { 'x' } else { ' ' };
-        Entry::new(key, format!("[{mark}] {}", column.name()), Choice::Column(*column))
+        (format!("[{mark}] {}", column.name()), Choice::Column(*column))
     };
     let title = format!("Columns of {}", model.list.tab.titles().0);
     let remark =
         "Each shows or hides one; where there is no room, the last give way. In another order: :columns tx,sev,age";
-    let mut menu = Menu::new(title, remark, Column::ALL.iter().zip(KEYS).map(entry).collect());
+    let mut menu = Menu::numbered(title, remark, Column::ALL.iter().map(entry));
     menu.cursor = cursor;
     model.overlay = Overlay::Menu(menu);
 }

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::{Effect, columns, dispatch, poll};
+use super::{Effect, columns, dispatch, order, poll, theme};
 use crate::{
     clock::Now,
     tui::{
@@ -42,6 +42,8 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> Vec<Effect> {
             columns::turn(model, column);
             Vec::new()
         }
+        Choice::Order(by) => order::choose(model, by, now),
+        Choice::Theme(name) => theme::choose(model, name, now),
         Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Leave => Vec::new(),
     }

@@ -13,6 +13,7 @@ mod help;
 mod marks;
 mod menu;
 mod offer;
+mod order;
 mod palette;
 mod pointer;
 mod poll;
@@ -420,7 +421,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Clear if model.marks.is_empty() => filter::set(model, ""),
         Id::MarkRange => marks::range(model, now.mono),
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
-        Id::Reverse => palette::reverse(model, now),
+        Id::Reverse => order::reverse(model, now),
         Id::CopyPart => detail::copy(model, now),
         Id::NextAlert => to_alert(model, true),
         Id::PrevAlert => to_alert(model, false),
@@ -459,7 +460,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
         Id::Mark => marks::toggle(model),
         Id::Filter => filter::open(model),
         Id::CommandLine => palette::open(model, ""),
-        Id::Sort => palette::open(model, "sort "),
+        Id::Sort => order::open(model),
         Id::Columns => columns::open(model, 0),
         Id::FullScreen if model.list.selected.is_some() => {
             (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
@@ -469,7 +470,7 @@ fn turn(model: &mut Model, id: Id, now: Now) {
             model.tell(Tone::Good, model.memory.pane.words(), now.mono);
         }
         Id::Delete => palette::open(model, "delete "),
-        Id::Theme => palette::open(model, "theme "),
+        Id::Theme => theme::open(model),
         Id::Add => model.overlay = Overlay::Add(Box::default()),
         Id::Quote => quote::open(model),
         Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
@@ -494,7 +495,9 @@ fn turn(model: &mut Model, id: Id, now: Now) {
 
 /// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
 fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
+    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
     model.show(tab);
+    model.look_again();
     vec![Effect::Count]
 }
 

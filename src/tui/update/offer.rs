@@ -116,9 +116,10 @@ pub(super) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     if failed && matches!(model.overlay, Overlay::None) {
         model.overlay = Overlay::Answer { text, scroll: 0 };
     }
-    // Why a link was copied rather than opened matters more.
+    // Why a link was copied rather than opened matters more; and over the text itself it stands already.
     let told_why = model.notice.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
-    if failed || !told_why {
+    let stands = matches!(model.overlay, Overlay::Answer { .. });
+    if failed || !(told_why || stands) {
         model.tell(tone, sentence.clone(), now.mono);
     }
     model.copied = Some(sentence);

@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, act, columns, dispatch, filter, theme};
+use super::{Effect, act, columns, dispatch, filter, order, theme};
 use crate::{
     clock::Now,
     domain::{filter::Filter, text},
@@ -61,7 +61,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     model.overlay = Overlay::None;
     match command.id {
         Id::Filter if !argument.is_empty() => set_filter(model, &argument, now),
-        Id::Sort if !argument.is_empty() => sort(model, &argument, now),
+        Id::Sort if !argument.is_empty() => order::typed(model, &argument, now),
         Id::Columns if !argument.is_empty() => {
             columns::set(model, &argument, now.mono);
             Vec::new()
@@ -72,7 +72,8 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     }
 }
 
-fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+/// Filters by this, if it can be understood.
+pub(super) fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
     match Filter::parse(text) {
         Ok(_) => {
             model.memory.use_filter(text);
@@ -83,22 +84,6 @@ fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
             Vec::new()
         }
     }
-}
-
-/// Puts the list in another order, and leaves the rest of the filter as it is.
-pub(super) fn sort(model: &mut Model, keys: &str, now: Now) -> Vec<Effect> {
-    let is_sort = |term: &&str| term.starts_with("sort:");
-    let rest: Vec<&str> = model.list.filter_text.split(' ').filter(|term| !is_sort(term) && !term.is_empty()).collect();
-    let text = format!("{} sort:{keys}", rest.join(" "));
-    set_filter(model, text.trim_start(), now)
-}
-
-/// Turns the order round.
-pub(super) fn reverse(model: &mut Model, now: Now) -> Vec<Effect> {
-    let sorted = model.list.filter_text.split(' ').find_map(|term| term.strip_prefix("sort:")).unwrap_or("sev,due");
-    let turned = |key: &str| key.strip_prefix('-').map_or_else(|| format!("-{key}"), str::to_owned);
-    let keys: Vec<_> = sorted.split(',').map(turned).collect();
-    sort(model, &keys.join(","), now)
 }
 
 /// Removes for good, if that was said.

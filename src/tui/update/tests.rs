@@ -27,6 +27,7 @@ use crate::{
             history::{EntryKind, HistoryEntry},
             memory, offer,
         },
+        theme::Shipped,
     },
 };
 
@@ -133,7 +134,7 @@ fn place(model: &Model) -> usize {
         (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => *scroll,
         (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
-        (_, Screen::List) => model.list.position().unwrap(),
+        (_, Screen::List) => model.list.position().unwrap_or(0),
         (_, Screen::Stats) => model.charts.place(),
         (_, Screen::Log) => model.log.top,
     }
@@ -153,7 +154,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         _ => view::scroll_end(model, now()),
     };
     let after = place(model);
-    let shows = |tab: Tab, count: usize| model.list.tab == tab && model.list.part.rows.len() == count;
+    let shows = |tab: Tab| {
+        let held = usize::try_from(model.list.counts[tab as usize]).unwrap();
+        (model.screen, model.list.tab, model.list.part.rows.len()) == (Screen::List, tab, held)
+    };
     match id {
         Id::Help => matches!(&model.overlay, Overlay::Help(page) if page.scroll == 0 && page.found.is_none()),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
@@ -167,13 +171,13 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash" && before == "sort:hash")
         }
         Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
-        Id::Sort => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "sort "),
+        Id::Sort => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
         Id::Columns => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Columns of All"),
         // From the list to the detail, and back.
         Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
         Id::Pane => model.memory.pane == memory::Pane::Below,
         Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
-        Id::Theme => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "theme "),
+        Id::Theme => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Theme"),
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list nothing stands for the selected one.
         Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),
@@ -227,11 +231,11 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
         Id::NextAlert => model.list.selected == Some(RowId(30)),
         Id::PrevAlert => model.list.selected == Some(RowId(15)),
-        Id::Attention => shows(Tab::Attention, 3),
-        Id::Active => shows(Tab::Active, 30),
-        Id::Refunds => shows(Tab::Refunds, 10),
-        Id::Done => shows(Tab::Done, 10),
-        Id::All => shows(Tab::All, 40),
+        Id::Attention => shows(Tab::Attention),
+        Id::Active => shows(Tab::Active),
+        Id::Refunds => shows(Tab::Refunds),
+        Id::Done => shows(Tab::Done),
+        Id::All => shows(Tab::All),
         Id::Redraw => effects == [Effect::Redraw],
         Id::Quit | Id::QuitRoot => effects == [Effect::Quit],
     }
@@ -302,6 +306,53 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
     assert!(matches!(model.overlay, Overlay::Palette(_)));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.overlay, Overlay::None));
+}
+
+#[test]
+fn an_order_is_chosen_from_a_menu_and_the_one_in_force_is_turned_round() {
+    let mut model = dashboard("5");
+    let labels = |model: &Desk| match &model.overlay {
+        Overlay::Menu(menu) => menu.entries.iter().map(|entry| entry.label.clone()).collect(),
+        _ => Vec::new(),
+    };
+    press(&mut model, &["s"], now());
+    assert!(labels(&model)[8].starts_with("[x] hash "), "{:?}", labels(&model));
+    press(&mut model, &["Enter"], now());
+    assert_eq!(model.list.filter_text, "sort:-hash");
+    press(&mut model, &["s"], now());
+    assert!(labels(&model)[8].starts_with("[-] hash "), "{:?}", labels(&model));
+    press(&mut model, &["3", "S"], now());
+    assert_eq!(model.list.filter_text, "sort:-age");
+    // The usual order isn't written.
+    press(&mut model, &["s", "1"], now());
+    assert_eq!(model.list.filter_text, "");
+    press(&mut model, &["s", "1"], now());
+    assert_eq!(model.list.filter_text, "sort:-sev,-due");
+}
+
+#[test]
+fn what_only_looks_like_an_order_stays() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Esc", "/"], now());
+    model.take(Msg::Paste("\"a sort:age b\" -base".into()), now());
+    press(&mut model, &["Enter", "s", "3"], now());
+    assert_eq!(model.list.filter_text, "\"a sort:age b\" -base sort:age");
+    press(&mut model, &[":"], now());
+    type_in(&mut model, "sort ticket, -due", now());
+    press(&mut model, &["Enter"], now());
+    assert_eq!(model.list.filter_text, "\"a sort:age b\" -base sort:ticket,-due");
+}
+
+#[test]
+fn a_theme_is_chosen_from_a_menu() {
+    let mut model = dashboard("5");
+    press(&mut model, &[":"], now());
+    type_in(&mut model, "theme", now());
+    press(&mut model, &["Enter"], now());
+    let Overlay::Menu(menu) = &model.overlay else { panic!("{:?}", model.overlay) };
+    assert_eq!(menu.entries.len(), 6);
+    assert!(menu.entries[5].label.starts_with("[x] configured"), "{:?}", menu.entries[5]);
+    assert_eq!(press(&mut model, &["3"], now()), [Effect::Dress(Some(Shipped::Dark))]);
 }
 
 #[test]

@@ -5,10 +5,27 @@ use crate::{
     clock::Now,
     domain::text,
     tui::{
-        model::{Model, Tone, memory::ChosenTheme, palette::CONFIGURED},
+        model::{
+            Model, Overlay, Tone,
+            memory::ChosenTheme,
+            menu::{Choice, Menu},
+            palette::CONFIGURED,
+        },
         theme::Shipped,
     },
 };
+
+/// Offers each theme, with a mark at the one that is worn.
+pub(super) fn open(model: &mut Model) {
+    let worn = model.memory.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
+    let names = Shipped::ALL.map(|shipped| (shipped.name(), shipped.words()));
+    let names = names.into_iter().chain([(CONFIGURED, "the one that the settings name")]);
+    let entry = |(name, words): (&'static str, &str)| {
+        let mark = if name == worn { 'x' } else { ' ' };
+        (format!("[{mark}] {name:<12} {words}"), Choice::Theme(name))
+    };
+    model.overlay = Overlay::Menu(Menu::numbered("Theme", "It is remembered for the next start.", names.map(entry)));
+}
 
 /// Asks for a theme by its name.
 pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {

@@ -18,6 +18,8 @@ use crate::{
 
 /// What stands before the filter's text.
 const PROMPT: &str = " / ";
+/// Between that and what is wrong with it.
+const GAP: &str = "   ";
 
 pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
@@ -90,9 +92,9 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         Some(error) => {
             let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
             spans.extend([Span::raw(before), Span::styled(wrong, look.theme.wrong()), Span::raw(after)]);
-            let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
-            let message = width::cut(&error.message, usize::from(width).saturating_sub(used + 3), look.theme.ellipsis);
-            spans.push(Span::styled(format!("   {message}"), look.theme.warning()));
+            if error_without_room(look, usize::from(width)).is_none() {
+                spans.push(Span::styled(format!("{GAP}{}", error.message), look.theme.warning()));
+            }
         }
         None if list.filter_text.is_empty() && !typing => {
             spans.push(Span::styled(
@@ -117,6 +119,14 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         }
     }
     Line::from(spans)
+}
+
+/// What is wrong with the filter, if there is no room for that beside it.
+pub(super) fn error_without_room<'a>(look: &Look<'a>, columns: usize) -> Option<&'a str> {
+    let list = &look.model.list;
+    let message = list.filter_error.as_ref()?.message.as_str();
+    let needed = [PROMPT, &list.filter_text, GAP, message].into_iter().map(width::of).sum::<usize>();
+    (needed > columns).then_some(message)
 }
 
 fn split(text: &str, start: usize, end: usize) -> (String, String, String) {

@@ -66,9 +66,9 @@ fn draw_values(look: &Look<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<
 fn draw_value((look, form): (&Look<'_>, &QuoteForm), part: Part, line: Rect, frame: &mut Frame<'_>) {
     let is_focused = form.focus() == Some(part);
     let is_wrong = form.wrong.iter().any(|wrong| wrong.part == part);
-    let mark = match (is_wrong, is_focused) {
-        (true, _) => "!",
-        (false, true) => ">",
+    let mark = match (is_focused, is_wrong) {
+        (true, _) => ">",
+        (false, true) => "!",
         (false, false) => " ",
     };
     let [label, value, hint] =

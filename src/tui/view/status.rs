@@ -7,7 +7,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, marks};
+use super::{Look, header, marks};
 use crate::{
     domain::{advice, alert::Severity, filter, glance, need, span, width},
     tui::{
@@ -18,21 +18,39 @@ use crate::{
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    let keys = keys(look, columns);
-    let notice = look.model.notice.as_ref().map(|notice| {
-        let style = match notice.tone {
-            Tone::Good => look.theme.good(),
-            Tone::Bad => look.theme.critical(),
-        };
-        Line::styled(format!(" {}", notice.text), style)
-    });
+    // Where there is room for one line there is none for the filter's.
+    let mut said = said(look, columns, if pane.height < 2 { 0 } else { columns });
     match pane.height {
+        0 | 1 if !said.is_empty() => {
+            said.truncate(1);
+            said
+        }
         // What isn't a command of the list has its keys nowhere else.
-        0 | 1 if matches!(look.model.overlay, Overlay::Add(_) | Overlay::Quote(_)) => vec![notice.unwrap_or(keys)],
-        0 | 1 => vec![notice.unwrap_or_else(|| compact(look, columns))],
-        2 | 3 => vec![notice.unwrap_or_else(|| alerts(look, columns)), budget(look, columns), keys],
-        _ => vec![alerts(look, columns), budget(look, columns), notice.unwrap_or_else(|| poller(look, columns)), keys],
+        0 | 1 if matches!(look.model.overlay, Overlay::Add(_) | Overlay::Quote(_)) => vec![keys(look, columns)],
+        0 | 1 => vec![compact(look, columns)],
+        height => {
+            let mut lines = vec![alerts(look, columns), budget(look, columns)];
+            lines.extend((height > 3).then(|| poller(look, columns)));
+            // The poller's line says the least, where it has room; then the alerts give way.
+            let place = if height > 3 { lines.len().saturating_sub(said.len()) } else { 0 };
+            lines.iter_mut().skip(place).zip(said).for_each(|(line, said)| *line = said);
+            lines.push(keys(look, columns));
+            lines
+        }
     }
+}
+
+/// What is to be said for a while, over as many lines as it takes; before that, what is wrong with the filter, if it has no room
+/// beside that.
+fn said(look: &Look<'_>, columns: usize, beside_filter: usize) -> Vec<Line<'static>> {
+    let wrong = header::error_without_room(look, beside_filter).map(|message| (message, look.theme.warning()));
+    let notice = look.model.notice.as_ref().map(|notice| match notice.tone {
+        Tone::Good => (notice.text.as_str(), look.theme.good()),
+        Tone::Bad => (notice.text.as_str(), look.theme.critical()),
+    });
+    let Some((text, style)) = wrong.or(notice) else { return Vec::new() };
+    let lines = width::wrap(text, columns.saturating_sub(2));
+    lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)).collect()
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
@@ -98,6 +116,11 @@ fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
     let oldest = look.model.oldest_age(now).map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
     let mut pieces = Vec::new();
+    if let Some(until) = look.model.paused_until(now) {
+        let until = until.with_timezone(&look.model.setting.zone).format("%H:%M");
+        let paused = format!("paused until {until}: {} polls again  ", look.key(Id::Pause));
+        pieces.push(Span::styled(paused, look.theme.warning()));
+    }
     let report = look.model.live_poller(now).filter(|report| report.health != "waiting");
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };

@@ -63,7 +63,6 @@ fn the_tabs_hold_what_fires_and_what_is_taken_on() {
 #[test]
 fn enter_opens_the_transaction_and_esc_leads_back_here_and_then_to_the_list() {
     let mut model = opened();
-    press(&mut model, &["4"], now());
     let effects = press(&mut model, &["j", "Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(30))));
     assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::LookAt(Some(RowId(30)))]);
