@@ -3,10 +3,10 @@
 //! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
 //! store's answers is no evidence of ours. Memory must not grow with the batch.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement, ToSql, params};
 
 use super::{
     changes::{self, Entry},
@@ -26,6 +26,25 @@ use crate::domain::{
 const STEPS: usize = 10_000;
 /// So many of a kind are named in a report.
 const NAMED: usize = 1_000;
+
+/// So many rows are added by one statement where all of them are new: to begin and end one costs as much as a row.
+const AT_ONCE: usize = 32;
+/// What is written of a transaction.
+const COLUMNS: [&str; 13] = [
+    "profile",
+    "transaction_id",
+    "from_chain",
+    "to_chain",
+    "quote_id",
+    "request_id",
+    "estimate",
+    "submitted_at",
+    "from_address",
+    "ticket",
+    "first_seen_at",
+    "untracked",
+    "due",
+];
 
 /// How many there are of something, and the first thousand of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +130,8 @@ pub(super) struct Import<'a> {
     entry: Entry<'a>,
     /// Whether any route was quoted: of most batches none was, and then no quote need be looked for.
     has_quotes: bool,
+    /// Where all of the batch is new: what adds many, and those that wait to be so many.
+    many: Option<(Statement<'a>, Vec<NewTransaction>)>,
     report: ImportReport,
     last_added: Option<RowId>,
     /// What can be taken back of what was known before; one more than that says that there were too many.
@@ -118,24 +139,65 @@ pub(super) struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
+    /// Of any batch.
     pub(super) fn new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Result<Self, StoreError> {
         let entry = Entry::of_profile(profile, at);
         let has_quotes = quotes::any(db, profile)?;
-        let adding = db.prepare_cached(
-            "INSERT INTO transactions (profile, transaction_id, from_chain, to_chain, quote_id, request_id,
-             estimate, submitted_at, from_address, ticket, first_seen_at, untracked, due)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-             ON CONFLICT DO NOTHING",
-        )?;
-        Ok(Self { db, adding, entry, has_quotes, report: ImportReport::default(), last_added: None, steps: Vec::new() })
+        let adding = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insertion(1)))?;
+        let report = ImportReport::default();
+        Ok(Self { db, adding, entry, has_quotes, many: None, report, last_added: None, steps: Vec::new() })
     }
 
-    pub(super) fn take(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+    /// Of a batch in which no two are the same transaction, nor any one that is stored.
+    pub(super) fn of_new(db: &'a Connection, profile: &'a str, at: DateTime<Utc>) -> Result<Self, StoreError> {
+        let many = Some((db.prepare(&insertion(AT_ONCE))?, Vec::with_capacity(AT_ONCE)));
+        Ok(Self { many, ..Self::new(db, profile, at)? })
+    }
+
+    /// Takes a transaction of the batch.
+    pub(super) fn take(&mut self, new: NewTransaction) -> Result<(), StoreError> {
+        let Some((_, waiting)) = &mut self.many else { return self.take_one(&new) };
+        waiting.push(new);
+        if waiting.len() == AT_ONCE { self.add_many() } else { Ok(()) }
+    }
+
+    fn take_one(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
         let (mut told, mut completed) = (Cow::Borrowed(&new.told), Vec::new());
         if self.has_quotes {
             completed = quotes::complete(self.db, self.entry.profile, told.to_mut())?;
         }
-        let Some(row) = self.add(&told, new)? else { return self.update(new) };
+        bind(&mut self.adding, 0, (&told, new), &self.entry)?;
+        // Most of a batch are new, so that isn't asked first.
+        if self.adding.raw_execute()? == 0 {
+            return self.update(new);
+        }
+        self.added(RowId(self.db.last_insert_rowid()), new, completed)
+    }
+
+    /// Adds those that wait, all at once.
+    fn add_many(&mut self) -> Result<(), StoreError> {
+        let Some((adding, waiting)) = &mut self.many else { return Ok(()) };
+        let mut waiting = mem::replace(waiting, Vec::with_capacity(AT_ONCE));
+        let mut completed = Vec::new();
+        for (place, new) in waiting.iter_mut().enumerate() {
+            completed.push(match self.has_quotes {
+                true => quotes::complete(self.db, self.entry.profile, &mut new.told)?,
+                false => Vec::new(),
+            });
+            bind(adding, place, (&new.told, new), &self.entry)?;
+        }
+        // Numbered one after the other, since nobody else writes meanwhile.
+        adding.raw_execute()?;
+        let first = self.db.last_insert_rowid() + 1 - waiting.len() as i64;
+        for ((number, new), completed) in (first..).zip(&waiting).zip(completed) {
+            self.added(RowId(number), new, completed)?;
+        }
+        Ok(())
+    }
+
+    /// It stands in its row: what belongs to it follows.
+    fn added(&mut self, row: RowId, new: &NewTransaction, completed: Vec<&'static str>) -> Result<(), StoreError> {
+        add_words(self.db, row, (&new.labels, &new.notes), self.entry.at)?;
         self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
@@ -146,6 +208,8 @@ impl<'a> Import<'a> {
 
     /// Tells the feed what was added, and says what was done.
     pub(super) fn finish(mut self) -> Result<ImportReport, StoreError> {
+        let left = self.many.take().map_or_else(Vec::new, |(_, waiting)| waiting);
+        left.iter().try_for_each(|new| self.take_one(new))?;
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
@@ -181,35 +245,42 @@ impl<'a> Import<'a> {
         }
         Ok(())
     }
+}
 
-    /// Adds a transaction, unless it is known. Most of a batch are new, so that isn't asked first; and where its index is set
-    /// aside ([`super::indexes`]) all of it is new.
-    fn add(&mut self, told: &Told, new: &NewTransaction) -> Result<Option<RowId>, StoreError> {
-        let at = self.entry.at;
-        // What others saw before us counts; nobody saw it later than now.
-        let first_seen_at = new.first_seen_at.map_or(at, |seen| seen.min(at));
-        let added = self.adding.execute(params![
-            self.entry.profile,
-            told.transaction_id.as_str(),
-            told.from_chain.as_str(),
-            told.to_chain.as_str(),
-            told.quote_id,
-            told.request_id,
-            told.estimate.map(columns::span),
-            told.submitted_at.map(columns::moment),
-            told.from_address,
-            told.ticket,
-            columns::moment(first_seen_at),
-            new.untracked,
-            columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
-        ])?;
-        if added == 0 {
-            return Ok(None);
-        }
-        let row = RowId(self.db.last_insert_rowid());
-        add_words(self.db, row, (&new.labels, &new.notes), at)?;
-        Ok(Some(row))
-    }
+/// What adds so many rows.
+fn insertion(rows: usize) -> String {
+    let row = format!("({})", ["?"; COLUMNS.len()].join(", "));
+    format!("INSERT INTO transactions ({}) VALUES {}", COLUMNS.join(", "), vec![row; rows].join(", "))
+}
+
+/// Puts a transaction into the row at this place of what adds some.
+fn bind(
+    adding: &mut Statement<'_>,
+    place: usize,
+    (told, new): (&Told, &NewTransaction),
+    entry: &Entry<'_>,
+) -> Result<(), StoreError> {
+    // What others saw before us counts; nobody saw it later than now.
+    let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
+    let values: [&dyn ToSql; COLUMNS.len()] = [
+        &entry.profile,
+        &told.transaction_id.as_str(),
+        &told.from_chain.as_str(),
+        &told.to_chain.as_str(),
+        &told.quote_id,
+        &told.request_id,
+        &told.estimate.map(columns::span),
+        &told.submitted_at.map(columns::moment),
+        &told.from_address,
+        &told.ticket,
+        &columns::moment(first_seen_at),
+        &new.untracked,
+        &columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
+    ];
+    let mut parameters = place * COLUMNS.len()..;
+    parameters.next();
+    parameters.zip(values).try_for_each(|(parameter, value)| adding.raw_bind_parameter(parameter, value))?;
+    Ok(())
 }
 
 /// What is known of a transaction. In a dry run most are new, so the index alone is asked first; and of the record only the

@@ -19,7 +19,10 @@ const ENTERED: [&str; 4] =
 const KEY: &str = "transactions_by_key";
 
 /// The indexes as they are to be made again.
-pub(super) struct ToRestore(Vec<String>);
+pub(super) struct ToRestore {
+    made: Vec<String>,
+    all_new: bool,
+}
 
 /// Sets the indexes aside for a batch of so many rows of which no two are the same transaction, if making them again takes less
 /// than to keep them.
@@ -29,7 +32,7 @@ pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreEr
     // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
     if rows < LEAST.max(stored) {
-        return Ok(ToRestore(Vec::new()));
+        return Ok(ToRestore { made: Vec::new(), all_new: false });
     }
     let aside = |name: &&str| -> rusqlite::Result<String> {
         let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?";
@@ -37,14 +40,20 @@ pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreEr
         db.execute_batch(&format!("DROP INDEX {name}"))?;
         Ok(made)
     };
-    let is_first = stored == 0;
-    Ok(ToRestore(ENTERED.iter().chain(is_first.then_some(&KEY)).map(aside).collect::<rusqlite::Result<_>>()?))
+    let all_new = stored == 0;
+    let made = ENTERED.iter().chain(all_new.then_some(&KEY)).map(aside).collect::<rusqlite::Result<_>>()?;
+    Ok(ToRestore { made, all_new })
 }
 
 impl ToRestore {
+    /// Whether nothing of the batch is stored yet: what would tell is among them.
+    pub(super) fn all_new(&self) -> bool {
+        self.all_new
+    }
+
     /// Makes them again as they were.
     pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
-        self.0.iter().try_for_each(|made| Ok(db.execute_batch(made)?))
+        self.made.iter().try_for_each(|made| Ok(db.execute_batch(made)?))
     }
 }
 
@@ -69,6 +78,7 @@ mod tests {
             let mut new = fixtures::new(1);
             new.told.transaction_id = TxHash::new(format!("0x{number:064x}"));
             new.told.ticket = Some(format!("SUP-{}", number % 7));
+            new.labels = vec![format!("of-{number}")];
             staging.put(String::new(), new).unwrap();
         }
         staging.settle(&mut |_| {}).unwrap()
@@ -93,6 +103,14 @@ mod tests {
         let report = store.import_staged("default", stage(0..4_200), NOW).wait().unwrap();
         assert_eq!((report.added.count, indexes(&db)), (4_200, made.clone()));
         assert_eq!(reader.listing(&filter, NOW).count().unwrap(), 600);
+        // Whether many were written at once, or the rest of them one by one.
+        for number in [0, 31, 32, 4_191, 4_192, 4_199] {
+            let labelled = Filter::parse(&format!("label:of-{number}")).unwrap();
+            let rows = reader.listing(&labelled, NOW).all().unwrap();
+            let hashes: Vec<_> =
+                rows.iter().map(|row| reader.transaction(*row).unwrap().unwrap().told.transaction_id).collect();
+            assert_eq!(hashes, [TxHash::new(format!("0x{number:064x}"))]);
+        }
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
         // Again: all of it is known, and found as such.
         let report = store.import_staged("default", stage(0..4_300), NOW).wait().unwrap();
@@ -109,8 +127,8 @@ mod tests {
         let aside = |db: &mut Connection, rows| {
             let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
             let aside = set_aside(&batch, rows).unwrap();
-            assert_eq!(indexes(&batch).len() + aside.0.len(), made.len());
-            aside.0.len()
+            assert_eq!(indexes(&batch).len() + aside.made.len(), made.len());
+            aside.made.len()
         };
         assert_eq!(aside(&mut db, LEAST - 1), 0);
         assert_eq!(aside(&mut db, LEAST), ENTERED.len() + 1);

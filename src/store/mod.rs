@@ -263,7 +263,7 @@ impl Store {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| {
             let mut import = Import::new(db, &profile, at)?;
-            batch.iter().try_for_each(|new| import.take(new))?;
+            batch.into_iter().try_for_each(|new| import.take(new))?;
             import.finish()
         })
     }
@@ -274,10 +274,12 @@ impl Store {
         self.writer.submit_durable(move |db| {
             connection::with_room(db, || {
                 let indexes = indexes::set_aside(db, staged.rows())?;
-                let mut import = Import::new(db, &profile, at)?;
-                staged.for_each(&mut |new| import.take(&new))?;
+                let begin = if indexes.all_new() { Import::of_new } else { Import::new };
+                let mut import = begin(db, &profile, at)?;
+                staged.for_each(&mut |new| import.take(new))?;
+                let report = import.finish()?;
                 indexes.restore(db)?;
-                import.finish()
+                Ok(report)
             })
         })
     }

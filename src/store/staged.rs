@@ -7,6 +7,7 @@ use std::{
     fs::File,
     hash::{BuildHasher, RandomState},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
+    mem,
     sync::mpsc::{self, SyncSender},
     thread,
 };
@@ -23,9 +24,15 @@ pub struct Staged {
     length: u64,
     rows: u64,
     /// What tells two rows of the same transaction: a hash of it, and where it begins.
+    held: Vec<(i64, i64)>,
+    /// The same of those for which there was no room.
     index: Connection,
+    room: usize,
     hash: Hash,
 }
+
+/// So many rows can be told apart in memory: sixteen mebibytes.
+const ROOM: usize = 1 << 20;
 
 type Hash = Box<dyn Fn((&str, String)) -> u64 + Send>;
 
@@ -46,13 +53,13 @@ impl Staged {
     /// An empty one, in the folder for temporary files.
     pub(super) fn new() -> Result<Self, StoreError> {
         let hasher = RandomState::new();
-        Self::hashing(Box::new(move |key| hasher.hash_one(key)))
+        Self::hashing(Box::new(move |key| hasher.hash_one(key)), ROOM)
     }
 
-    fn hashing(hash: Hash) -> Result<Self, StoreError> {
+    fn hashing(hash: Hash, room: usize) -> Result<Self, StoreError> {
         let spool = BufWriter::with_capacity(1 << 16, tempfile::tempfile().map_err(StoreError::Staging)?);
         let index = index().map_err(fault)?;
-        Ok(Self { spool, length: 0, rows: 0, index, hash })
+        Ok(Self { spool, length: 0, rows: 0, held: Vec::new(), index, room, hash })
     }
 
     /// Takes a row; `place` says in words where in its file it stands.
@@ -66,8 +73,10 @@ impl Staged {
         };
         let length = write().map_err(StoreError::Staging)?;
         let hash = (self.hash)(key(new)).cast_signed();
-        let put = || self.index.prepare_cached("INSERT INTO staged VALUES (?, ?)")?.execute([at(self.length), hash]);
-        put().map_err(fault)?;
+        self.held.push((hash, at(self.length)));
+        if self.held.len() == self.room {
+            self.spill().map_err(fault)?;
+        }
         self.length += length as u64;
         self.rows += 1;
         Ok(())
@@ -93,17 +102,26 @@ impl Staged {
         Ok(())
     }
 
+    fn spill(&mut self) -> rusqlite::Result<()> {
+        let mut put = self.index.prepare_cached("INSERT INTO staged VALUES (?, ?)")?;
+        self.held.drain(..).try_for_each(|(hash, at)| put.execute([at, hash]).map(drop))
+    }
+
     /// Finds the rows that a later one replaces: sorted once by a hash at the end, a fraction of the cost of an index that
     /// grows with each row.
-    fn pair(&self) -> Result<(), StoreError> {
+    fn pair(&mut self) -> Result<(), StoreError> {
+        if self.rows >= self.room as u64 {
+            self.spill().map_err(fault)?;
+        }
+        let mut held = mem::take(&mut self.held);
+        held.sort_unstable();
         let mut by_hash = self.index.prepare("SELECT hash, at FROM staged ORDER BY hash, at").map_err(fault)?;
+        let spilled = by_hash.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fault)?;
         let mut replace = self.index.prepare("INSERT INTO replaced VALUES (?, ?)").map_err(fault)?;
-        let mut rows = by_hash.query([]).map_err(fault)?;
         // The last rows of the transactions that share a hash, which are hardly ever two.
         let (mut shared, mut before) = (Vec::new(), None);
-        while let Some(row) = rows.next().map_err(fault)? {
-            let read = || Ok((row.get(0)?, row.get(1)?));
-            let (hash, this): (i64, i64) = read().map_err(fault)?;
+        for row in held.into_iter().map(Ok).chain(spilled) {
+            let (hash, this): (i64, i64) = row.map_err(fault)?;
             if before.replace(hash) != Some(hash) {
                 shared.clear();
             }
@@ -181,7 +199,7 @@ fn decode_all(spool: &File, length: u64, portions: &SyncSender<io::Result<Portio
     let (mut start, mut row, mut rewound) = (0, Vec::new(), spool.rewind());
     while start < length {
         let mut portion = || {
-            std::mem::replace(&mut rewound, Ok(()))?;
+            mem::replace(&mut rewound, Ok(()))?;
             let mut portion = Portion::with_capacity(ROWS);
             while start < length && portion.len() < ROWS {
                 read_row(&mut spool, &mut row)?;
@@ -251,7 +269,13 @@ mod tests {
 
     #[test]
     fn transactions_that_share_a_hash_are_told_apart() {
-        let mut staged = Staged::hashing(Box::new(|_| 7)).unwrap();
+        for room in [1, 2, 4, 6, 7] {
+            share_a_hash(room);
+        }
+    }
+
+    fn share_a_hash(room: usize) {
+        let mut staged = Staged::hashing(Box::new(|_| 7), room).unwrap();
         for (place, number) in ["a", "b", "a again", "b again", "a at last", "c"].into_iter().zip([1, 2, 1, 2, 1, 3]) {
             staged.put(place, &fixtures::new(number)).unwrap();
         }

@@ -130,9 +130,11 @@ fn draw_age(
     let now = look.model.oldest_age(look.now.wall);
     let worst = ages().max();
     let said = |age: Option<std::time::Duration>| age.map_or_else(|| "-".to_owned(), span::long);
-    let what = if words.width >= 60 { "oldest answer" } else { "oldest" };
     let target = need::TARGET.as_secs();
-    let text = format!(" {what} {}, at worst {} (target {target}s)", said(now), said(worst.max(now)));
+    let text = match words.width {
+        60.. => format!(" oldest answer {}, at worst {} (target {target}s)", said(now), said(worst.max(now))),
+        _ => format!(" oldest {}, worst {} of {target}s", said(now), said(worst.max(now))),
+    };
     frame.render_widget(Line::raw(width::cut(&text, usize::from(words.width), look.theme.ellipsis)), words);
     let greatest = worst.unwrap_or_default().max(need::TARGET);
     let value = |minute: &Option<&Minute>| match minute.and_then(|minute| minute.oldest) {

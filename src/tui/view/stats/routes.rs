@@ -18,6 +18,8 @@ const LONG: usize = 7;
 const SHORT: usize = 6;
 const ROUTE: usize = 13;
 const COUNT: usize = 5;
+/// What stands over the small charts.
+const SPREAD: &str = "SPREAD";
 /// From so many columns on there is room for two units, and for more of the name.
 const AMPLE: usize = 44;
 
@@ -25,8 +27,9 @@ pub(super) fn draw(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let charts = &look.model.charts;
     let room = usize::from(pane.width);
     let (route, spans) = sizes(room);
-    let titles = format!(" {:<route$}{:>COUNT$} {:>spans$} {:>spans$} SPREAD", "ROUTE", "TIMED", "MEDIAN", "P95");
-    let mut lines = vec![Line::styled(width::cut(&titles, room, ""), look.theme.dim())];
+    let titles = format!(" {:<route$}{:>COUNT$} {:>spans$} {:>spans$} ", "ROUTE", "TIMED", "MEDIAN", "P95");
+    let spread = if titles.len() + SPREAD.len() <= room { SPREAD } else { "" };
+    let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), look.theme.dim())];
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
     lines.extend(shown.map(|(place, spread)| line(look, spread, (place == charts.place(), pane.width))));
