@@ -133,7 +133,7 @@ fn draw_age(
     let target = need::TARGET.as_secs();
     let text = match words.width {
         60.. => format!(" oldest answer {}, at worst {} (target {target}s)", said(now), said(worst.max(now))),
-        _ => format!(" oldest {}, worst {} of {target}s", said(now), said(worst.max(now))),
+        _ => format!(" oldest {}, worst {}, target {target}s", said(now), said(worst.max(now))),
     };
     frame.render_widget(Line::raw(width::cut(&text, usize::from(words.width), look.theme.ellipsis)), words);
     let greatest = worst.unwrap_or_default().max(need::TARGET);
