@@ -41,6 +41,8 @@ pub enum Situation {
     RefundWatched,
     /// Execution is paused, and there is no link to show that.
     NeedsGasUnseen,
+    /// Overdue, and never seen by the service: "still in progress" would be more than anybody knows.
+    OverdueUnseen,
     /// A condition that has an alert.
     Alert(Rule),
 }
@@ -97,6 +99,7 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     match (held.first(), &tx.learned.status) {
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => return Situation::RefundWatched,
         (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasUnseen,
+        (Some(Rule::Overdue), Some(RouterStatus::NotFound)) if !is_not_filled(tx) => return Situation::OverdueUnseen,
         (Some(rule), _) => return Situation::Alert(*rule),
         (None, _) => {}
     }
@@ -177,8 +180,9 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Untracked => "NOT POLLED any more".into(),
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
         Situation::NeedsGasUnseen => format!("NEEDS GAS for {in_status}"),
+        Situation::OverdueUnseen => format!("{}, never seen", overdue_by(tx, now)),
         Situation::Alert(rule) => match rule {
-            Rule::Overdue => format!("OVERDUE by {}", span::long(span::between(deadline.at, now))),
+            Rule::Overdue => overdue_by(tx, now),
             Rule::PartialSuccess => "PARTIAL: the destination side reverted".into(),
             Rule::NeedsGas => format!("NEEDS GAS for {in_status}"),
             Rule::Refund => format!("REFUND under way for {in_status}"),
@@ -195,6 +199,10 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
             Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => rule.name().to_uppercase(),
         },
     }
+}
+
+fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
+    format!("OVERDUE by {}", span::long(span::between(tx.deadline().at, now)))
 }
 
 /// THE table: what to say to the user (empty if nothing) and what to do.
@@ -225,6 +233,11 @@ fn words(situation: Situation) -> (&'static str, &'static str) {
         Situation::NeedsGasUnseen => (
             "The gas price rose on {destination} and execution is paused.",
             "the service gave no bridge link; look the hash up in the bridge's explorer and send that to the user",
+        ),
+        Situation::OverdueUnseen => (
+            "We can't see it, though it should have arrived by now. Please confirm the hash and the source chain.",
+            "check first: the source hash, not the destination's? the right chain? mined? then contact the routing provider's \
+             support with the hash, both chains, quoteId and requestId",
         ),
         Situation::Alert(rule) => alert_words(rule),
     }
@@ -333,6 +346,7 @@ mod tests {
             Untracked,
             RefundWatched,
             NeedsGasUnseen,
+            OverdueUnseen,
         ];
         for situation in own.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
             let (say, act) = words(situation);
@@ -363,6 +377,24 @@ mod tests {
         let advice = advise(&tx, tx.first_seen_at + TimeDelta::minutes(45), Utc.fix());
         assert_eq!((advice.situation, tx.is_settled()), (Situation::RefundWatched, true));
         assert!(!advice.say.unwrap().contains("10 minutes"));
+    }
+
+    #[test]
+    fn what_was_never_seen_is_not_said_to_be_in_progress() {
+        let said = |answer: Outcome| {
+            let mut tx = fixtures::transaction(1);
+            let late = tx.deadline().at + TimeDelta::minutes(1);
+            tx.apply(&fixtures::answer(answer), late);
+            let advice = advise(&tx, late, Utc.fix());
+            assert!(tx.is_overdue() && advice.verdict.starts_with("OVERDUE by "), "{advice:?}");
+            advice.say.unwrap()
+        };
+        let not_found = |message: &str| Outcome::NotFound(Some(message.to_owned()));
+        assert!(said(not_found("no")).starts_with("We can't see it"));
+        // It is known then.
+        assert!(said(not_found("Transaction not filled")).starts_with("Still in progress"));
+        let ongoing = StatusRecord::bare(RouterStatus::Ongoing);
+        assert!(said(Outcome::Record(Box::new(ongoing))).starts_with("Still in progress"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use ratatui::{
 use super::{LABEL, Look, labelled};
 use crate::domain::{
     advice::{self, Advice, Situation},
+    alert::Rule,
     span,
     transaction::Transaction,
     width,
@@ -72,6 +73,7 @@ fn first(look: &Look<'_>, mut lines: Vec<Line<'static>>, rows: usize, columns: u
 
 fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
     let style = match advice.situation {
+        Situation::OverdueUnseen => look.theme.severity(Rule::Overdue.severity()),
         Situation::Alert(rule) => look.theme.severity(rule.severity()),
         Situation::Completed => look.theme.good(),
         Situation::Unconfirmed => look.theme.warning(),
