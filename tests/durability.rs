@@ -147,14 +147,7 @@ fn lose_nothing(kills: u32) {
 }
 
 #[test]
-fn what_was_acknowledged_survives_24_kills() {
-    lose_nothing(24);
-}
-
-// cargo test --test durability -- --ignored --nocapture 200
-#[test]
-#[ignore = "takes minutes"]
-fn and_so_it_does_200() {
+fn what_was_acknowledged_survives_200_kills() {
     lose_nothing(200);
 }
 

@@ -4,6 +4,7 @@
 //! is whole.
 
 mod columns;
+mod half;
 mod new_file;
 mod sheet;
 mod target;
@@ -113,7 +114,8 @@ fn into(device: &Path, rows: &Rows, cx: &mut Context) -> Result<usize> {
 /// Puts a file in its place, unless a signal comes before it is whole.
 fn put(place: (&Path, &Path), rows: &Rows, cx: &mut Context, name: &str) -> Result<Exit> {
     let ear = signals::Ear::open()?;
-    let written = beside(place, |half| fill(half, rows, cx, &|| ear.exit()));
+    let now = cx.now.wall;
+    let written = beside(place, now, |half| fill(half, rows, cx, &|| ear.exit()));
     settle(written, name, cx)
 }
 
@@ -202,9 +204,12 @@ fn fill(file: impl Write, rows: &Rows, cx: &mut Context, interruption: Interrupt
 }
 
 /// Lets `fill` write a private file in the folder, which goes if that fails, and then takes the place of `path`.
-fn beside((path, folder): (&Path, &Path), fill: impl FnOnce(&File) -> Result<usize>) -> Result<usize> {
-    let half =
-        tempfile::Builder::new().prefix(".hoptop-export-").tempfile_in(folder).map_err(|error| reason(&error))?;
+fn beside(
+    (path, folder): (&Path, &Path),
+    now: DateTime<Utc>,
+    fill: impl FnOnce(&File) -> Result<usize>,
+) -> Result<usize> {
+    let half = half::make(folder, now).map_err(|error| reason(&error))?;
     let count = fill(half.as_file())?;
     half.as_file().sync_all()?;
     half.persist(path)?;

@@ -24,7 +24,8 @@ pub const DELETE_EXAMPLES: &str = "\
 Examples:
   hoptop delete 0x9f3c41 --yes                     removes it, with its history, notes and alerts
 
-This can't be taken back; `hoptop untrack` only stops the polling.";
+This can't be taken back; `hoptop untrack` only stops the polling. Backups that were made before have it as long as they are
+kept: the last seven days'.";
 
 /// For the help.
 pub const UNDO_EXAMPLES: &str = "\

@@ -99,7 +99,8 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
         return open_unchanging().map_err(fault);
     }
     let can_not_write = |error: &rusqlite::Error| {
-        error.sqlite_error_code() == Some(ErrorCode::CannotOpen) || error::wants_room(path, error)
+        matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+            || error::wants_room(path, error)
     };
     match open(path, flags) {
         // What can't be written, and has no log, doesn't change.
@@ -125,6 +126,17 @@ pub(super) fn with_room<T>(
     connection.pragma_update(None, "cache_size", ROOM)?;
     let done = work();
     connection.pragma_update(None, "cache_size", usual)?;
+    done
+}
+
+/// Does work that deletes what nobody is to find in the file any more.
+pub(super) fn wiping<T>(
+    connection: &Connection,
+    work: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    connection.pragma_update(None, "secure_delete", true)?;
+    let done = work();
+    connection.pragma_update(None, "secure_delete", false)?;
     done
 }
 

@@ -220,6 +220,7 @@ impl<'a> Import<'a> {
         }
         let summary = match (updated, self.steps.len() > STEPS) {
             (0, _) => format!("track {added}"),
+            (_, false) if added == 0 => format!("change {updated}"),
             (_, false) => format!("track {added}, change {updated}"),
             // More would take more room than anybody's undo is worth.
             (_, true) => {

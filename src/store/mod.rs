@@ -318,9 +318,10 @@ impl Store {
         self.writer.submit_durable(move |db| edits::do_again(db, &profile, at))
     }
 
-    /// Removes transactions with all that is known of them; how many there were. This can't be taken back.
+    /// Removes transactions with all that is known of them; how many there were. This can't be taken back, and of what was kept
+    /// nothing is left in the file; backups that were made before have it as long as they are kept.
     pub fn delete(&self, rows: Vec<RowId>, at: DateTime<Utc>) -> Receipt<usize> {
-        self.writer.submit_durable(move |db| transactions::delete(db, &rows, at))
+        self.writer.submit_durable(move |db| connection::wiping(db, || transactions::delete(db, &rows, at)))
     }
 
     /// Drops the bodies of transactions ([`Reader::with_old_bodies`]); their history says so.

@@ -147,14 +147,14 @@ fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
 /// Builds the store under another name, and gives it its own once it is whole and on the disk.
 fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Mended, StoreError> {
     let unfinished = connection::companion(path, ".mending");
-    let source = salvage::open(aside).ok();
-    let damaged_version = source.as_ref().and_then(|source| migrate::version(source).ok());
-    let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
     let (backup, mut target) = base((path, at), &unfinished)?;
+    let source = salvage::open(aside, &unfinished);
+    let damaged_version = source.as_ref().and_then(|source| migrate::version(&source.connection).ok());
+    let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
     // What is read from the damaged store must find the columns that it has there.
     migrate::migrate(&mut target, version)?;
     let salvaged = match &source {
-        Some(source) => take_over(source, &mut target)?,
+        Some(source) => take_over(&source.connection, &mut target)?,
         None => Salvaged { rows: 0, has_holes: true },
     };
     migrate::migrate(&mut target, migrate::LATEST)?;

@@ -3,9 +3,17 @@
 //! It knows no table by name, so that it holds for every schema; but for the packed texts, which refer to each other without
 //! SQLite's knowledge. It must never write to the damaged file.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::{self, Read, Write},
+    path::Path,
+};
 
 use rusqlite::{Connection, OpenFlags, Row, config::DbConfig, params_from_iter, types::Value};
+use tempfile::TempDir;
+
+use super::{connection, migrate};
 
 /// The most rows that are looked up one by one where a table can't be read on.
 const MOST_LOOKUPS: i64 = 1_000_000;
@@ -19,12 +27,58 @@ pub(super) struct Salvaged {
     pub(super) has_holes: bool,
 }
 
-/// Opens a damaged store so that it stays as it is.
-pub(super) fn open(damaged: &Path) -> rusqlite::Result<Connection> {
+/// A damaged store that can be read in part, or a copy of it.
+pub(super) struct Source {
+    pub(super) connection: Connection,
+    /// The copy's folder, which goes with it.
+    _folder: Option<TempDir>,
+}
+
+/// Opens a damaged store so that it stays as it is; if not even its header can be read, a copy of it that has the header of a
+/// sound one. Nothing if that doesn't help either.
+pub(super) fn open(damaged: &Path, sound: &Path) -> Option<Source> {
+    let in_place = || Ok(Source { connection: connect(damaged)?, _folder: None });
+    let opened = in_place().or_else(|_: rusqlite::Error| with_header_of(sound, damaged));
+    opened.inspect_err(|error| tracing::error!("nothing can be read of {}: {error}", damaged.display())).ok()
+}
+
+fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
     let source =
         Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     source.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Tables whose own entry is whole are read though others are torn, and a file that was cut off up to its end.
+    source.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, true)?;
+    source.pragma_update(None, "writable_schema", true)?;
+    source.query_row("SELECT 1 FROM sqlite_schema LIMIT 1", [], |_| Ok(()))?;
     Ok(source)
+}
+
+/// A copy of a damaged store, with its log, that has the header of a sound one.
+fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
+    let copy = || -> io::Result<_> {
+        let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
+        let copy = folder.path().join("copy");
+        fs::copy(damaged, &copy)?;
+        let log = connection::companion(damaged, "-wal");
+        let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
+        if has_log {
+            fs::copy(log, connection::companion(&copy, "-wal"))?;
+        }
+        let mut header = [0; 100];
+        File::open(sound)?.read_exact(&mut header)?;
+        let mode = if has_log { 2 } else { 1 };
+        // How it is read, how many pages it has (as its size says), no free ones, and of which version it is.
+        let parts: [(usize, &[u8]); 4] =
+            [(18, &[mode, mode]), (28, &[0; 4]), (32, &[0; 8]), (60, &migrate::LATEST.to_be_bytes())];
+        for (at, bytes) in parts {
+            let part = header.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
+            part.into_iter().for_each(|part| part.copy_from_slice(bytes));
+        }
+        File::options().write(true).open(&copy)?.write_all(&header)?;
+        Ok((folder, copy))
+    };
+    let (folder, copy) = copy().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    Ok(Source { connection: connect(&copy)?, _folder: Some(folder) })
 }
 
 /// Brings over every row that can be read; of two with one key the damaged store's, which is the newer. A table that can be

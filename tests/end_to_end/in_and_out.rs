@@ -27,11 +27,43 @@ fn an_export_imports_again_and_a_closed_pipe_ends_it_quietly() {
     assert_eq!((fresh.out.as_str(), fresh.err.as_str()), ("5000 tracked, 0 updated, 0 known already\n", ""));
     let again = home.run(&["import", "all.ndjson"]);
     assert_eq!((again.out.as_str(), again.err.as_str()), ("0 tracked, 0 updated, 5000 known already\n", ""));
-    let mut cut = Running::start(home.hoptop(&["export", "--format", "ndjson"]));
-    assert!(cut.line().starts_with("{\"transactionId\""));
-    cut.stop_reading();
-    let ended = cut.end();
-    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
+    for (format, first) in
+        [("ndjson", "{\"transactionId\""), ("json", "["), ("csv", "transactionId,"), ("markdown", "|")]
+    {
+        let mut cut = Running::start(home.hoptop(&["export", "--format", format]));
+        assert!(cut.line().starts_with(first));
+        cut.stop_reading();
+        let ended = cut.end();
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{format}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_can_only_be_read_is_read() {
+    use std::os::unix::{fs::PermissionsExt, fs::chown, process::CommandExt};
+    /// Whom every system has, and who owns nothing.
+    const NOBODY: u32 = 65_534;
+    let home = Home::new();
+    home.import(&[HEADER, &row(1)].concat());
+    // From the superuser nothing is kept: a user without rights tries, with a program of their own.
+    let is_superuser = chown(home.path().join("hoptop.db"), Some(NOBODY), None).is_ok();
+    let mut list = home.hoptop(&["list", "--json"]);
+    if is_superuser {
+        let program = home.path().join("hoptop");
+        fs::copy(env!("CARGO_BIN_EXE_hoptop"), &program).unwrap();
+        let words: Vec<_> = list.get_args().map(ToOwned::to_owned).collect();
+        let mut as_nobody = std::process::Command::new(program);
+        as_nobody.args(words).envs(list.get_envs().filter_map(|(name, value)| Some((name, value?)))).uid(NOBODY);
+        list = as_nobody;
+        chown(home.path(), Some(NOBODY), None).unwrap();
+    }
+    let set = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    set(&home.path().join("hoptop.db"), 0o400);
+    set(home.path(), 0o500);
+    let ended = Ended::of(list.output().unwrap());
+    set(home.path(), 0o700);
+    assert_eq!((ended.code, ended.out.lines().count()), (Some(0), 3), "{ended:?}");
 }
 
 #[test]

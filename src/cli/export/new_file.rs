@@ -9,7 +9,7 @@ use std::{
 
 use color_eyre::eyre::{Result, eyre};
 
-use super::{ExportFormat, Form, count_of, reason, target::Target, write_rows};
+use super::{ExportFormat, Form, count_of, half, reason, target::Target, write_rows};
 use crate::{domain::text, store::Store, tui::export::ExportOrder};
 
 /// Writes the file, and says how many transactions are in it and where it is, or why there is none.
@@ -26,8 +26,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     if path.exists() {
         return Err(exists());
     }
-    let half =
-        tempfile::Builder::new().prefix(".hoptop-export-").tempfile_in(folder).map_err(|error| reason(&error))?;
+    let half = half::make(&folder, order.now).map_err(|error| reason(&error))?;
     let mut out = BufWriter::new(half.as_file());
     let form = Form { format, now: order.now, zone: order.zone };
     let goes_on =

@@ -25,7 +25,7 @@ impl<'a> Sheet<'a> {
         match format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
-                writer.write_record(CSV.iter().map(|(name, _)| name))?;
+                writer.write_record(CSV.iter().map(|(name, _)| name)).map_err(bare)?;
                 Ok(Self::Csv(Box::new(writer)))
             }
             ExportFormat::Json => Ok(Self::Json { out, before: "[\n" }),
@@ -44,9 +44,9 @@ impl<'a> Sheet<'a> {
         match self {
             Self::Csv(writer) => {
                 for (_, cell) in CSV {
-                    writer.write_field(intake::escape(&cell(facts)).as_bytes())?;
+                    writer.write_field(intake::escape(&cell(facts)).as_bytes()).map_err(bare)?;
                 }
-                Ok(writer.write_record(None::<&[u8]>)?)
+                writer.write_record(None::<&[u8]>).map_err(bare)
             }
             Self::Json { out, before } => {
                 write!(out, "{before}{}", object(facts)?)?;
@@ -69,6 +69,14 @@ impl<'a> Sheet<'a> {
             Self::Json { mut out, .. } => writeln!(out, "\n]"),
             Self::Ndjson(_) | Self::Markdown(_) => Ok(()),
         }
+    }
+}
+
+/// What the output said, of which kind it is: a closed pipe is no other fault.
+fn bare(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -181,7 +181,7 @@ fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
         file.write_all(b"half")?;
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
-    assert!(beside((&path, &folder), half).is_err());
+    assert!(beside((&path, &folder), DateTime::UNIX_EPOCH, half).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
     let rows = Rows { filter: Filter::everything(), format: ExportFormat::Csv, limit: None };
     let asked = std::cell::Cell::new(0);
@@ -190,7 +190,8 @@ fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
         (asked.get() == 2).then_some(Exit::Interrupted)
     };
     let (_, err, exit) = bench.run(|cx| {
-        let written = beside((&path, &folder), |half| fill(half, &rows, cx, &second_time));
+        let now = cx.now.wall;
+        let written = beside((&path, &folder), now, |half| fill(half, &rows, cx, &second_time));
         settle(written, "all.csv", cx)
     });
     assert_eq!(exit.unwrap(), Exit::Interrupted);

@@ -88,6 +88,12 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
     let kept: String =
         db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
     assert!(!kept.contains(hash.as_str()));
+    // Nor does the file have it where nothing is stored any more.
+    db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+    let (path, hash) = (store.path().to_owned(), hash.as_str().as_bytes());
+    drop((reader, db, store));
+    let file = std::fs::read(path).unwrap();
+    assert!(!file.windows(hash.len()).any(|part| part.eq_ignore_ascii_case(hash)));
 }
 
 #[test]

@@ -126,6 +126,36 @@ fn without_a_backup_what_can_be_read_is_all_there_is() {
 }
 
 #[test]
+fn a_garbage_header_hides_nothing_of_what_lies_behind_it() {
+    let (_folder, path) = filled(500);
+    overwrite(&path, 0, &[0xa5; 100]);
+    let (store, mended) = open_mended(&path);
+    assert_eq!((mended.transactions, mended.has_holes), (500, false), "{mended}");
+    assert_eq!(count(&store), 501);
+    // Of the copy that was read nothing is left.
+    let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name.to_string_lossy().starts_with("hoptop.db") || name == "backups"), "{left:?}");
+}
+
+#[test]
+fn of_a_file_that_was_cut_off_the_front_is_read() {
+    let (_folder, path) = filled(2_000);
+    let whole = fs::metadata(&path).unwrap().len();
+    File::options().write(true).open(&path).unwrap().set_len(whole * 3 / 4 / PAGE * PAGE).unwrap();
+    let (_, mended) = open_mended(&path);
+    assert!(mended.has_holes && mended.transactions > 100, "{mended}");
+}
+
+#[test]
+fn a_torn_schema_loses_the_tables_whose_entries_it_held_and_no_others() {
+    let (_folder, path) = filled(500);
+    let last = *leaves(&path, "sqlite_schema").last().unwrap();
+    overwrite(&path, (last - 1) * PAGE, &[0xa5; 4_096]);
+    let (_, mended) = open_mended(&path);
+    assert!(mended.has_holes && mended.transactions == 500, "{mended}");
+}
+
+#[test]
 fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
     let (_folder, path) = filled(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
