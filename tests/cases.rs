@@ -220,6 +220,7 @@ fn json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
         err: &mut err,
         ellipsis: "…",
         out_is_terminal: false,
+        in_words: false,
     };
     show(&ShowArgs { transaction: hash.into(), json: true, raw: false, body: None }, &mut context).unwrap();
     assert_eq!(String::from_utf8(err).unwrap(), "");

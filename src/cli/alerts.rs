@@ -120,10 +120,11 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
     let mut rows = Vec::new();
     for alert in shown {
         let transaction = hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile));
+        let severity = alert.rule.severity();
         let end = alert.cleared_at.unwrap_or(cx.now.wall);
         rows.push([
             alert.id.to_string(),
-            glance::mark(Some(alert.rule.severity())).to_owned(),
+            if cx.in_words { severity.name() } else { glance::mark(Some(severity)) }.to_owned(),
             alert.rule.name().to_owned(),
             text::clean(&transaction),
             span::short(span::between(alert.raised_at, end)),

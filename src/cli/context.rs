@@ -30,6 +30,8 @@ pub struct Context<'a> {
     pub ellipsis: &'static str,
     /// Whether `out` is a terminal, so that bytes from outside must not reach it as they are.
     pub out_is_terminal: bool,
+    /// Whether marks and symbols are words: somebody hears them.
+    pub in_words: bool,
 }
 
 impl Context<'_> {
@@ -111,6 +113,7 @@ pub(super) mod testing {
                 err: &mut self.err,
                 ellipsis: "…",
                 out_is_terminal: self.is_terminal,
+                in_words: false,
             };
             let result = command(&mut context);
             let text = |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).unwrap();

@@ -73,9 +73,9 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
              `hoptop import FILE`"
         )?;
     } else {
-        let mut lines = Vec::new();
+        let (mut lines, in_words) = (Vec::new(), cx.in_words);
         reader.each(shown, |tx, alerts| {
-            lines.push(row(&Candidate { tx, alerts }, now, cx.ellipsis));
+            lines.push(row(&Candidate { tx, alerts }, now, (cx.ellipsis, in_words)));
             Ok::<_, StoreError>(())
         })?;
         table::write(COLUMNS, &lines, &mut out)?;
@@ -168,11 +168,15 @@ impl<'a> JsonList<'a> {
     }
 }
 
-fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
+fn row(candidate: &Candidate, now: DateTime<Utc>, (ellipsis, in_words): (&str, bool)) -> [String; 8] {
     let tx = candidate.tx;
+    let (urgency, status) = match in_words {
+        true => (glance::urgency_in_words(candidate.alerts), glance::status_in_words(tx.learned.status.as_ref())),
+        false => (glance::urgency(candidate.alerts).into(), glance::status(tx.learned.status.as_ref())),
+    };
     [
-        glance::urgency(candidate.alerts).into(),
-        width::cut(&glance::status(tx.learned.status.as_ref()), WIDEST, ellipsis),
+        urgency,
+        width::cut(&status, WIDEST, ellipsis),
         tx.told.transaction_id.short(ellipsis),
         glance::route(tx),
         span::short(tx.age(now)),

@@ -140,6 +140,8 @@ fn with_context(
         err: &mut io::stderr().lock(),
         ellipsis: if settings.ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
+        // A script reads the same whatever its environment says for good.
+        in_words: settings.plain && io::stdout().is_terminal(),
     });
     let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;

@@ -35,6 +35,15 @@ pub fn urgency(alerts: &[Alert]) -> &'static str {
     }
 }
 
+/// The same for who hears it.
+pub fn urgency_in_words(alerts: &[Alert]) -> String {
+    match alert::urgency(alerts) {
+        Some((true, severity)) => severity.name().to_owned(),
+        Some((false, severity)) => format!("{}, set aside", severity.name()),
+        None => "no alert".to_owned(),
+    }
+}
+
 /// Where an alert is in its life at `now`, in a few words: `firing`, `acknowledged 9m ago: asked`, `snoozed until 14:40 UTC`.
 pub fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let state = alert.state(now);
@@ -67,6 +76,12 @@ pub fn status(status: Option<&RouterStatus>) -> String {
         Some(unknown @ RouterStatus::Unknown(_)) => return format!("# {unknown}"),
     };
     known.into()
+}
+
+/// The word alone.
+pub fn status_in_words(status: Option<&RouterStatus>) -> String {
+    let shown = self::status(status);
+    shown.split_once(' ').map_or(shown.clone(), |(_, word)| word.to_owned())
 }
 
 /// Where from and where to: `ARB>BASE`.

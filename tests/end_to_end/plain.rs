@@ -36,7 +36,8 @@ fn it_tells_what_changes_answers_commands_and_ends_with_its_input() {
     let last = changed.last().unwrap();
     assert!(last.contains(" 0x0000...0001 Arbitrum to Base, ticket SUP-1: status success, settled"), "{last}");
     plain.send("list is:settled\nnonsense\n");
-    until(&mut plain, "1 shown of 1");
+    let listed = until(&mut plain, "1 shown of 1");
+    assert!(listed.iter().any(|line| line.starts_with("no alert  success  0x")), "{listed:#?}");
     until(&mut plain, "unrecognized subcommand");
     plain.send(&format!("show 0x{:064x}\n", 1));
     until(&mut plain, "SUP-1");

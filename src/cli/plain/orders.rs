@@ -155,6 +155,7 @@ impl Orders {
             err: &mut io::stderr().lock(),
             ellipsis: self.ellipsis,
             out_is_terminal: io::stdout().is_terminal(),
+            in_words: true,
         };
         let done = match what {
             What::List(args) => list::list(args, cx),
