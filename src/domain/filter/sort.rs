@@ -32,7 +32,7 @@ macro_rules! keys {
                 match self { $(Self::$key => $name,)* }
             }
 
-            /// What comes first, in words.
+            /// The order in words.
             pub fn words(self) -> &'static str {
                 match self { $(Self::$key => $words,)* }
             }
@@ -44,19 +44,19 @@ keys! {
     /// The most severe alert of which nobody has said anything, the most severe first; then likewise what is acknowledged or
     /// snoozed; those without any last. A snooze counts until it is ended, which is seconds after its moment while
     /// somebody polls.
-    Severity "sev" "the most severe alert",
+    Severity "sev" "the most severe alert first",
     /// The deadline, the soonest first. Those that don't wait come last either way.
-    Due "due" "the soonest deadline",
+    Due "due" "the soonest deadline first",
     /// The age, the oldest first.
-    Age "age" "the oldest",
+    Age "age" "the oldest first",
     /// The status, those that a person may have to act on first and the completed last. If nothing is named behind it, severity
     /// and deadline are.
-    Status "status" "what a person may have to act on",
+    Status "status" "what a person may have to act on first",
     /// The last answer, the one longest ago first; never answered counts as infinitely long ago. What is settled comes last
     /// either way, by when it settled. If nothing is named behind it, severity and deadline are.
-    Checked "checked" "the answer longest ago",
+    Checked "checked" "the answer longest ago first",
     /// The last news, the newest first. Those without news come last either way.
-    Changed "changed" "the latest news",
+    Changed "changed" "the latest news first",
     /// The names of source and destination.
     Route "route" "by the names of source and destination",
     /// The ticket, without case in ASCII. Those without one come last either way.
@@ -64,7 +64,7 @@ keys! {
     /// The hash, as hashes are compared.
     Hash "hash" "by the hash",
     /// When it settled, the latest first. Those that haven't come last either way.
-    Settled "settled" "what settled last",
+    Settled "settled" "what settled last first",
 }
 
 /// A key and its direction.

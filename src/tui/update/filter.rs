@@ -11,8 +11,10 @@ use crate::{
 
 pub(super) fn open(model: &mut Model) {
     let before = model.list.filter_text.clone();
-    model.overlay =
-        Overlay::Filter { input: Input::new(before.clone()), before, selected: model.list.selected, used: None };
+    // What is typed is another term.
+    let gap = if before.is_empty() { "" } else { " " };
+    let input = Input::new(format!("{before}{gap}"));
+    model.overlay = Overlay::Filter { input, before, selected: model.list.selected, used: None };
 }
 
 pub(super) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -39,6 +41,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         // A filter that can't be read stays open, with what is wrong beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
             (model.overlay, model.list.wanted) = (Overlay::None, None);
+            model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
             model.memory.use_filter(&model.list.filter_text);
         }
         KeyCode::Enter => {}

@@ -19,12 +19,12 @@ pub(super) fn open(model: &mut Model) {
             SortKey { reversed: true, .. } => '-',
             SortKey { reversed: false, .. } => 'x',
         };
-        (format!("[{mark}] {:<8} {} first", by.name(), by.words()), Choice::Order(*by))
+        (format!("[{mark}] {:<8} {}", by.name(), by.words()), Choice::Order(*by))
     };
     let remark = "The one in force is turned round. By several: :sort ticket,age";
-    let mut menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
-    menu.cursor = SortBy::ALL.iter().position(|by| *by == in_force.by).unwrap_or_default();
-    model.overlay = Overlay::Menu(menu);
+    let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
+    let cursor = SortBy::ALL.iter().position(|by| *by == in_force.by).unwrap_or_default();
+    model.overlay = Overlay::Menu(Menu { cursor, ..menu });
 }
 
 /// Puts the list in this order; what is in this order already is turned round.

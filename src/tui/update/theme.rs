@@ -20,11 +20,14 @@ pub(super) fn open(model: &mut Model) {
     let worn = model.memory.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
     let names = Shipped::ALL.map(|shipped| (shipped.name(), shipped.words()));
     let names = names.into_iter().chain([(CONFIGURED, "the one that the settings name")]);
+    let names: Vec<_> = names.collect();
+    let cursor = names.iter().position(|(name, _)| *name == worn).unwrap_or_default();
     let entry = |(name, words): (&'static str, &str)| {
         let mark = if name == worn { 'x' } else { ' ' };
         (format!("[{mark}] {name:<12} {words}"), Choice::Theme(name))
     };
-    model.overlay = Overlay::Menu(Menu::numbered("Theme", "It is remembered for the next start.", names.map(entry)));
+    let menu = Menu::numbered("Theme", "It is remembered for the next start.", names.into_iter().map(entry));
+    model.overlay = Overlay::Menu(Menu { cursor, ..menu });
 }
 
 /// Asks for a theme by its name.

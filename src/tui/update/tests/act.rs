@@ -203,7 +203,7 @@ fn an_export_is_of_the_marked_ones_or_of_all_that_are_shown() {
 fn nothing_shown_is_nothing_to_export() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
-    type_in(&mut model, " chain:nowhere", now());
+    type_in(&mut model, "chain:nowhere", now());
     press(&mut model, &["Enter", "E"], now());
     assert!(told(&model).starts_with("Nothing to export"));
 }

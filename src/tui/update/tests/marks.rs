@@ -63,7 +63,7 @@ fn more_than_ten_thousand_are_not_marked_and_it_says_so() {
 fn marks_stay_through_filters_views_and_new_orders() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "3", "g", "Space", "/"], now());
-    type_in(&mut model, " chain:nowhere", now());
+    type_in(&mut model, "chain:nowhere", now());
     press(&mut model, &["Enter", "5"], now());
     hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert_eq!(model.marks.rows(), rows([15, 21]));
