@@ -13,7 +13,9 @@ use super::{
     columns,
     edits::{self, Step},
     error::StoreError,
-    quotes, transactions,
+    quotes,
+    staged::Staged,
+    transactions,
 };
 use crate::domain::{
     change::What,
@@ -121,6 +123,17 @@ impl Foreseen {
         }
         Ok(())
     }
+}
+
+/// Whether no transaction of a batch is stored.
+pub(super) fn is_all_new(db: &Connection, profile: &str, staged: &Staged) -> Result<bool, StoreError> {
+    let mut is_all_new = true;
+    staged.for_each(&mut |new| {
+        // One that is known is enough.
+        is_all_new = is_all_new && row_of(db, profile, &new.told)?.is_none();
+        Ok(())
+    })?;
+    Ok(is_all_new)
 }
 
 /// An import under way, in a transaction of the store.
@@ -287,14 +300,18 @@ fn bind(
 /// What is known of a transaction. In a dry run most are new, so the index alone is asked first; and of the record only the
 /// request ID counts, where the batch brings one and none was told before.
 fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
-    let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
-    let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];
-    let row = db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()?;
+    let row = row_of(db, profile, told)?;
     let Some(known) = row.map(|row| transactions::outline(db, row)).transpose()?.flatten() else { return Ok(None) };
     match (&told.request_id, &known.told.request_id) {
         (Some(_), None) => transactions::whole(db, known).map(Some),
         _ => Ok(Some(known)),
     }
+}
+
+fn row_of(db: &Connection, profile: &str, told: &Told) -> Result<Option<RowId>, StoreError> {
+    let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
+    let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];
+    Ok(db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()?)
 }
 
 /// Puts labels and notes on a transaction; the numbers of the notes.

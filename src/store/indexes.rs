@@ -1,8 +1,8 @@
 //! The indexes of the transactions, set aside while a batch is written that is larger than the store.
 //!
 //! Each row that is written into an index by itself goes to a page of its own; sorting them all at the end takes a fraction of
-//! that. It must never happen outside a transaction, nor set aside what keeps a transaction unique while there is one that the
-//! batch may hold again.
+//! that. It must never happen outside a transaction, nor set aside what keeps a transaction unique unless nothing of the batch is
+//! stored.
 
 use rusqlite::Connection;
 
@@ -15,7 +15,7 @@ const LEAST: u64 = 4_000;
 const ENTERED: [&str; 4] =
     ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
 
-/// What keeps a transaction unique: aside only where nothing is stored that a row could be.
+/// What keeps a transaction unique.
 const KEY: &str = "transactions_by_key";
 
 /// The indexes as they are to be made again.
@@ -27,8 +27,13 @@ pub(super) struct ToRestore {
 /// Sets the indexes aside for a batch of so many rows of which no two are the same transaction, if making them again takes less
 /// than to keep them.
 ///
-/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away.
-pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreError> {
+/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away. `is_all_new` looks
+/// whether nothing of the batch is stored; it is asked only if that may help.
+pub(super) fn set_aside(
+    db: &Connection,
+    rows: u64,
+    is_all_new: impl FnOnce() -> Result<bool, StoreError>,
+) -> Result<ToRestore, StoreError> {
     // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
     if rows < LEAST.max(stored) {
@@ -40,7 +45,7 @@ pub(super) fn set_aside(db: &Connection, rows: u64) -> Result<ToRestore, StoreEr
         db.execute_batch(&format!("DROP INDEX {name}"))?;
         Ok(made)
     };
-    let all_new = stored == 0;
+    let all_new = stored == 0 || is_all_new()?;
     let made = ENTERED.iter().chain(all_new.then_some(&KEY)).map(aside).collect::<rusqlite::Result<_>>()?;
     Ok(ToRestore { made, all_new })
 }
@@ -112,9 +117,13 @@ mod tests {
             assert_eq!(hashes, [TxHash::new(format!("0x{number:064x}"))]);
         }
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
-        // Again: all of it is known, and found as such.
-        let report = store.import_staged("default", stage(0..4_300), NOW).wait().unwrap();
-        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (100, 4_200, made));
+        // More that is new, beside what is there.
+        let report = store.import_staged("default", stage(5_000..9_500), NOW).wait().unwrap();
+        assert_eq!((report.added.count, indexes(&db)), (4_500, made.clone()));
+        assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
+        // Again, and more than there is: all but a few is known, and found as such.
+        let report = store.import_staged("default", stage(0..9_600), NOW).wait().unwrap();
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (900, 8_700, made));
     }
 
     #[test]
@@ -124,17 +133,18 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let mut db = Connection::open(&path).unwrap();
         let made = indexes(&db);
-        let aside = |db: &mut Connection, rows| {
+        let aside = |db: &mut Connection, rows, is_all_new| {
             let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-            let aside = set_aside(&batch, rows).unwrap();
+            let aside = set_aside(&batch, rows, || Ok(is_all_new)).unwrap();
             assert_eq!(indexes(&batch).len() + aside.made.len(), made.len());
             aside.made.len()
         };
-        assert_eq!(aside(&mut db, LEAST - 1), 0);
-        assert_eq!(aside(&mut db, LEAST), ENTERED.len() + 1);
+        assert_eq!(aside(&mut db, LEAST - 1, true), 0);
+        assert_eq!(aside(&mut db, LEAST, false), ENTERED.len() + 1);
         assert_eq!(indexes(&db), made);
         store.import_staged("default", stage(0..4_100), NOW).wait().unwrap();
-        assert_eq!(aside(&mut db, 4_099), 0);
-        assert_eq!(aside(&mut db, 4_100), ENTERED.len());
+        assert_eq!(aside(&mut db, 4_099, true), 0);
+        assert_eq!(aside(&mut db, 4_100, false), ENTERED.len());
+        assert_eq!(aside(&mut db, 4_100, true), ENTERED.len() + 1);
     }
 }
