@@ -219,3 +219,40 @@ fn read_more(input: &mut dyn Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
     bytes.truncate(length + count);
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The line on which what begins at `byte` or behind the line ends there stands, counted one byte after the other.
+    fn counted(bytes: &[u8], byte: usize) -> usize {
+        let is_end = |at: usize| matches!(bytes.get(at), Some(b'\n' | b'\r'));
+        let begin = (byte..).find(|at| !is_end(*at)).unwrap();
+        let ends = |at: &usize| match bytes[*at] {
+            b'\n' => true,
+            other => other == b'\r' && bytes.get(at + 1) != Some(&b'\n'),
+        };
+        1 + (0..begin.min(bytes.len())).filter(ends).count()
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_counted_the_same_whether_many_bytes_are_passed_at_once_or_not(
+            text in "[ab\n]{0,40}(\r\n|\r)?[ab\r\n]{0,40}",
+            mut marks in proptest::collection::vec(0_usize..90, 0..8),
+        ) {
+            let bytes = text.as_bytes();
+            let mut input = bytes;
+            let source = Source::new(&mut input).unwrap();
+            source.count(Lines::Editor);
+            source.next_record();
+            (&source).read_to_end(&mut Vec::new()).unwrap();
+            marks.sort_unstable();
+            for mark in marks.into_iter().map(|mark| mark.min(bytes.len())) {
+                prop_assert_eq!(source.line_of(mark as u64), counted(bytes, mark), "{:?} at {}", text, mark);
+            }
+        }
+    }
+}
