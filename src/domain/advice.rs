@@ -176,7 +176,7 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
-        Situation::Completed => format!("COMPLETED in {}", span::long(tx.age(now))),
+        Situation::Completed => format!("COMPLETED {} {}", in_or_within(tx, now), span::long(tx.age(now))),
         Situation::Untracked => "NOT POLLED any more".into(),
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
         Situation::NeedsGasUnseen => format!("NEEDS GAS for {in_status}"),
@@ -199,6 +199,12 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
             Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => rule.name().to_uppercase(),
         },
     }
+}
+
+/// Whether it took so long, or at most so long: most of that time nobody had looked yet.
+fn in_or_within(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
+    let unseen = tx.told.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
+    if unseen * 2 > tx.age(now) { "within" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
@@ -377,6 +383,19 @@ mod tests {
         let advice = advise(&tx, tx.first_seen_at + TimeDelta::minutes(45), Utc.fix());
         assert_eq!((advice.situation, tx.is_settled()), (Situation::RefundWatched, true));
         assert!(!advice.say.unwrap().contains("10 minutes"));
+    }
+
+    #[test]
+    fn what_nobody_watched_took_at_most_so_long() {
+        let verdict = |seen_after: i64| {
+            let mut tx = fixtures::transaction(1);
+            let submitted = tx.first_seen_at;
+            tx.told.submitted_at = Some(submitted);
+            tx.first_seen_at = submitted + TimeDelta::minutes(seen_after);
+            tx.apply(&fixtures::says(RouterStatus::Success), submitted + TimeDelta::minutes(20));
+            advise(&tx, submitted + TimeDelta::hours(1), Utc.fix()).verdict
+        };
+        assert_eq!([verdict(1), verdict(19)], ["COMPLETED in 20m", "COMPLETED within 20m"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ fn is_hex(text: &str) -> bool {
 }
 
 /// The digits after `0x`, if the text starts so and goes on in hexadecimal digits.
-fn digits(text: &str) -> Option<&str> {
+pub(super) fn digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
@@ -28,6 +28,19 @@ pub(super) fn is_hash(word: &str) -> bool {
 pub(super) fn may_be_hash(word: &str) -> bool {
     digits(word).is_some_and(|digits| digits.len() >= 8)
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
+/// What may be a part of a hash where it stands alone: enough of it to be told from others, and no word of a language.
+pub(super) fn part(word: &str) -> Option<TxHash> {
+    const SHORTEST: usize = 6;
+    let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
+        Some(digits) => digits.len() >= SHORTEST && is_hex(digits),
+        None => {
+            let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
+            word.len() >= SHORTEST && has_digit && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        }
+    };
+    is_part.then(|| TxHash::new(word))
 }
 
 /// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and

@@ -91,10 +91,12 @@ pub enum Content {
         /// That line.
         line: usize,
     },
-    /// Nothing that can be used.
+    /// Nothing that can be tracked.
     Nothing {
         /// Why, and the way out.
         reason: String,
+        /// What may be a part of a hash that is known.
+        part: Option<TxHash>,
     },
 }
 
@@ -108,7 +110,7 @@ pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest as a file: hoptop import",
             SIZE_LIMIT / 1024
         );
-        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason } });
+        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part: None } });
     }
     found
 }
@@ -145,7 +147,7 @@ fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
                 any_row = true;
                 (place, content(row, options))
             }
-            Event::Bad(place, reason) => (place, Content::Nothing { reason }),
+            Event::Bad(place, reason) => (place, Content::Nothing { reason, part: None }),
             Event::UnknownColumn(_) => return Ok(()),
         };
         found.push(Pasted { line: number(place), origin, content });
@@ -216,17 +218,22 @@ fn words(line: usize, text: &str) -> Vec<Pasted> {
         }
     }
     if found.is_empty() {
-        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason: no_hash(text) } });
+        let (reason, part) = (no_hash(text), hashes::part(text.trim()));
+        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part } });
     }
     found
 }
 
 fn no_hash(line: &str) -> String {
-    let shown: String = clean(line).chars().take(40).collect();
-    let reason = if line.contains("0x") || line.contains("0X") {
-        "holds no whole hash, which is 0x and 64 hexadecimal digits"
-    } else {
-        "holds no transaction hash"
+    let line = clean(line);
+    let shown: String = line.chars().take(20).collect();
+    let shown = if shown.len() < line.len() { format!("{shown}…") } else { shown };
+    let reason = match hashes::digits(&line) {
+        Some(digits) => format!("has {} hexadecimal digits, a whole hash has 64", digits.len()),
+        None if line.contains("0x") || line.contains("0X") => {
+            "holds no whole hash, which is 0x and 64 hexadecimal digits".into()
+        }
+        None => "holds no transaction hash".into(),
     };
     format!("`{shown}` {reason}; paste the hash, a link to it, or transactionId,fromChainId,toChainId,quoteId")
 }
@@ -271,7 +278,7 @@ fn content(row: &Row, options: &Options) -> Content {
     let mended = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
     let says_something = refusal.hash.is_some() || row.get(Field::QuoteId).is_some();
     if !says_something || refusal.wrong.iter().any(|wrong| !mended(&wrong.field)) {
-        return Content::Nothing { reason: refusal.message() };
+        return Content::Nothing { reason: refusal.message(), part: None };
     }
     missing.extend(refusal.wrong.iter().map(|wrong| wrong.field));
     missing.sort_by_key(|field| *field as usize);

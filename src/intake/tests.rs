@@ -353,7 +353,7 @@ fn useless_pastes_say_why() {
     ];
     for (text, at, expected) in table {
         let found = pasted(text);
-        let [(line, Content::Nothing { reason })] = &found[..] else { panic!("{text}: {found:?}") };
+        let [(line, Content::Nothing { reason, .. })] = &found[..] else { panic!("{text}: {found:?}") };
         assert!(*line == at && reason.contains(expected), "{text}: {line} {reason}");
     }
     assert_eq!(pasted(" \n "), []);
@@ -362,7 +362,7 @@ fn useless_pastes_say_why() {
 #[test]
 fn a_huge_paste_is_bounded_and_says_so() {
     let found = pasted(&"x".repeat(10 << 20));
-    assert!(matches!(&found[..], [(1, Content::Nothing { reason })] if reason.contains("hoptop import")));
+    assert!(matches!(&found[..], [(1, Content::Nothing { reason, .. })] if reason.contains("hoptop import")));
     assert_eq!(pasted(&"no\n".repeat(10_000)).len(), paste::LINE_LIMIT + 1);
     let quoted = format!("> {}\n", hash()).repeat(3);
     assert!(matches!(
@@ -430,7 +430,7 @@ proptest! {
                         prop_assert!(hash.is_none_or(|hash| clean(hash.as_str()) == hash.as_str()));
                         prop_assert!(given.iter().all(|(_, value)| clean(value) == *value));
                     }
-                    Content::Nothing { reason } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
+                    Content::Nothing { reason, .. } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
                 }
             }
         }

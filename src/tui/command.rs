@@ -161,7 +161,6 @@ commands! {
     Top        Move [List Detail Alerts Page Stats Log] "top"         ""         ["g" "Home"]      "to the top";
     Bottom     Move [List Detail Alerts Page Stats Log] "bottom"      ""         ["G" "End"]       "to the bottom";
     Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
-    Find       View [History Raw Log]  "find"        "find"     ["/"]             "find a text in the history, in the raw body or in the log";
     NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
     PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
     Changes    View [History]          "changes"     "changes only" ["v"]         "history: changes only, or the polls too";
@@ -169,6 +168,7 @@ commands! {
     CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
     PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
+    Find       View [Detail History Raw Log] "find"        "find"     ["/"]             "find a text in the history, in the log, or else in the raw body";
     Attention  View [List Detail Alerts Stats Log]             "attention"   ""         ["1" "!"]         "what needs attention";
     Active     View [List Detail Alerts Stats Log]             "active"      ""         ["2"]             "what is under way";
     Refunds    View [List Detail Alerts Stats Log]             "refunds"     ""         ["3"]             "refunds";

@@ -127,9 +127,11 @@ impl Keys {
 
     /// The footer's commands where these contexts apply: their first key, and one or two words.
     pub fn hints(&self, contexts: &[Context]) -> impl Iterator<Item = (&str, &'static str)> {
-        let within = |context: &Context| {
+        // Once, where it applies first.
+        let first = |command: &Command| contexts.iter().find(|context| command.contexts.contains(context)).copied();
+        let within = move |context: &Context| {
             let context = *context;
-            self.all().filter(move |(command, _)| !command.hint.is_empty() && command.contexts.contains(&context))
+            self.all().filter(move |(command, _)| !command.hint.is_empty() && first(command) == Some(context))
         };
         let shown =
             contexts.iter().flat_map(within).filter_map(|(command, keys)| Some((command, keys.first()?.as_str())));

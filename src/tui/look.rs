@@ -117,9 +117,11 @@ pub(super) fn known(
     /// Looking for a part goes through all that is tracked.
     const PARTS: usize = 8;
     let (mut known, mut parts) = (HashMap::new(), 0);
+    // With `0x` or without.
+    let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
     for hash in hashes {
         let mut row = reader.known(profile, hash)?;
-        if row.is_none() && parts < PARTS && hash.as_str().len() < 64 {
+        if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
             if let Lookup::One(found) = reader.find(hash.as_str())? {
                 row = Some(found.id);

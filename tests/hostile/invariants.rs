@@ -173,7 +173,7 @@ pub fn assert_paste(found: &[Pasted]) {
                 hash.iter().for_each(|hash| assert_clean(hash.as_str()));
                 given.iter().for_each(|(_, value)| assert_clean(value));
             }
-            Content::Nothing { reason } => assert_line(reason),
+            Content::Nothing { reason, .. } => assert_line(reason),
         }
     }
 }

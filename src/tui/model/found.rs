@@ -106,7 +106,7 @@ impl Found {
             Content::Complete(new) => Some(&new.told.transaction_id),
             Content::Partial { hash, .. } => hash.as_ref(),
             Content::Again { hash, .. } => Some(hash),
-            Content::Nothing { .. } => None,
+            Content::Nothing { part, .. } => part.as_ref(),
         }
     }
 
@@ -114,7 +114,7 @@ impl Found {
     pub fn verdict(&self) -> Verdict {
         match (&self.pasted.content, self.known) {
             (Content::Again { line, .. }, _) => Verdict::Again(*line),
-            (Content::Nothing { .. }, _) => Verdict::Nothing,
+            (Content::Nothing { .. }, None) => Verdict::Nothing,
             (_, Some(_)) => Verdict::Known,
             (_, None) if self.new.is_ok() => Verdict::Ready,
             (_, None) => Verdict::NeedsInput,

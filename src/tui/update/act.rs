@@ -104,9 +104,11 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
         entry("h", "1 hour", SnoozeLength::Minutes(60)),
         entry("c", "until it changes", SnoozeLength::Change),
     ];
-    let what = match rows.len() {
-        0 | 1 => "Snooze for".to_owned(),
-        many => format!("Snooze what stands for {many} marked ones, for"),
+    let of_one = rows.first().and_then(|row| model.transactions.get(row));
+    let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
+        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.told.transaction_id.short("...")),
+        (0 | 1, None) => "Snooze for".to_owned(),
+        (many, _) => format!("Snooze what stands for {many} marked ones, for"),
     };
     model.overlay = Overlay::Menu(Menu::new(what, "It stays in the list, behind what fires.", entries));
 }

@@ -35,6 +35,10 @@ pub(super) fn turn_changes(model: &mut Model) {
 }
 
 pub(super) fn open_find(model: &mut Model) {
+    // On the other tabs there is nothing that has no room on the screen.
+    if model.screen == Screen::Detail && !matches!(model.detail.tab, DetailTab::History | DetailTab::Raw) {
+        model.detail.tab = DetailTab::Raw;
+    }
     let before = match model.screen {
         Screen::Log => model.log.wanted.clone(),
         _ => model.detail.wanted().to_owned(),

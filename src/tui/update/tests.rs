@@ -344,6 +344,16 @@ fn what_only_looks_like_an_order_stays() {
 }
 
 #[test]
+fn what_is_looked_for_on_any_tab_is_looked_for_in_the_body() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Enter", "/"], now());
+    assert_eq!(model.detail.tab, DetailTab::Raw);
+    assert!(matches!(model.overlay, Overlay::Find { .. }));
+    type_in(&mut model, "zzz", now());
+    assert_eq!(model.detail.wanted(), "zzz");
+}
+
+#[test]
 fn a_theme_is_chosen_from_a_menu() {
     let mut model = dashboard("5");
     press(&mut model, &[":"], now());

@@ -125,7 +125,7 @@ fn draw_found(
     put((Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new())), line, frame);
     put((columns.line, &found.pasted.line.to_string(), style(Style::new())), line, frame);
     put((Some(columns.result), verdict.words(), style(colour(look, verdict))), line, frame);
-    if let Content::Nothing { reason } = &found.pasted.content {
+    if let (Content::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
         let rest = Column(
             columns.hash.0,
             columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
@@ -269,7 +269,7 @@ fn words(form: &AddForm, found: &Found) -> String {
         };
     }
     match (found.verdict(), &found.pasted.content) {
-        (_, Content::Nothing { reason }) => format!("Line {}: {reason}", found.pasted.line),
+        (Verdict::Nothing, Content::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
         (Verdict::Again(line), _) => format!("{head}; line {line} says it already"),
         (Verdict::Known, _) if found.opens().is_some() => format!("{head}; it is tracked, Enter opens it"),
         (Verdict::Known, _) => format!("{head}; it is tracked, Enter updates what differs"),

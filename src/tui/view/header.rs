@@ -4,6 +4,7 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
+    widgets::{Clear, Paragraph},
 };
 use tui_input::Input;
 
@@ -92,7 +93,7 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         Some(error) => {
             let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
             spans.extend([Span::raw(before), Span::styled(wrong, look.theme.wrong()), Span::raw(after)]);
-            if error_without_room(look, usize::from(width)).is_none() {
+            if error_below(look, usize::from(width)).is_none() {
                 spans.push(Span::styled(format!("{GAP}{}", error.message), look.theme.warning()));
             }
         }
@@ -122,11 +123,22 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
 }
 
 /// What is wrong with the filter, if there is no room for that beside it.
-pub(super) fn error_without_room<'a>(look: &Look<'a>, columns: usize) -> Option<&'a str> {
+fn error_below<'a>(look: &Look<'a>, columns: usize) -> Option<&'a str> {
     let list = &look.model.list;
     let message = list.filter_error.as_ref()?.message.as_str();
     let needed = [PROMPT, &list.filter_text, GAP, message].into_iter().map(width::of).sum::<usize>();
     (needed > columns).then_some(message)
+}
+
+/// Draws what is wrong with the filter below it, over the list, if there is no room beside it.
+pub(super) fn draw_error(look: &Look<'_>, below: Rect, frame: &mut Frame<'_>) {
+    let Some(message) = error_below(look, usize::from(below.width)) else { return };
+    let lines = width::wrap(message, usize::from(below.width).saturating_sub(width::of(PROMPT) + 1).max(1));
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(below.height);
+    let pane = Rect { height, ..below };
+    let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), look.theme.warning());
+    frame.render_widget(Clear, pane);
+    frame.render_widget(Paragraph::new(lines.into_iter().map(indented).collect::<Vec<_>>()), pane);
 }
 
 fn split(text: &str, start: usize, end: usize) -> (String, String, String) {

@@ -54,8 +54,14 @@ use crate::clock::Now;
 pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let area = frame.area();
     let look = Look { model, theme, now };
-    let panes = layout::panes(model, area);
-    frame.render_widget(header::line(&look, panes.header.width), panes.header);
+    let mut panes = layout::panes(model, area);
+    let filters = matches!(model.overlay, Overlay::Filter { .. }) || !model.list.filter_text.is_empty();
+    if panes.filter.height == 0 && model.screen == Screen::List && filters {
+        // What is hidden, and why, matters more than the time.
+        panes.filter = panes.header;
+    } else {
+        frame.render_widget(header::line(&look, panes.header.width), panes.header);
+    }
     if let Some(banner) = panes.banner {
         frame.render_widget(header::banner(&look, banner.width), banner);
     }
@@ -91,7 +97,10 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
     match &look.model.overlay {
         // What is typed in there is drawn with the tabs.
         Overlay::None | Overlay::Find { .. } => {}
-        Overlay::Filter { input, .. } => header::place_cursor(frame, panes.filter, input),
+        Overlay::Filter { input, .. } => {
+            header::draw_error(look, panes.body, frame);
+            header::place_cursor(frame, panes.filter, input);
+        }
         Overlay::Help(page) => {
             frame.render_widget(Clear, panes.body);
             help::draw(look, page, panes.body, frame);

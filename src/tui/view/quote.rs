@@ -107,7 +107,7 @@ fn hint_of(form: &QuoteForm, part: Part) -> String {
         },
         Part::FromAmount => "in smallest units".into(),
         Part::ToAddress if typed.is_empty() => "same as from".into(),
-        Part::FromAddress if typed.is_empty() => "a refund goes here".into(),
+        Part::FromAddress if typed.is_empty() => "for refunds".into(),
         Part::FromToken | Part::ToToken if typed.is_empty() => "its address".into(),
         _ => String::new(),
     }

@@ -7,7 +7,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, header, marks};
+use super::{Look, marks};
 use crate::{
     domain::{advice, alert::Severity, filter, glance, need, span, width},
     tui::{
@@ -18,15 +18,16 @@ use crate::{
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    // Where there is room for one line there is none for the filter's.
-    let mut said = said(look, columns, if pane.height < 2 { 0 } else { columns });
+    let mut said = said(look, columns);
     match pane.height {
         0 | 1 if !said.is_empty() => {
             said.truncate(1);
             said
         }
         // What isn't a command of the list has its keys nowhere else.
-        0 | 1 if matches!(look.model.overlay, Overlay::Add(_) | Overlay::Quote(_)) => vec![keys(look, columns)],
+        0 | 1 if !matches!((look.model.screen, &look.model.overlay), (Screen::List, Overlay::None)) => {
+            vec![keys(look, columns)]
+        }
         0 | 1 => vec![compact(look, columns)],
         height => {
             let mut lines = vec![alerts(look, columns), budget(look, columns)];
@@ -40,16 +41,14 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     }
 }
 
-/// What is to be said for a while, over as many lines as it takes; before that, what is wrong with the filter, if it has no room
-/// beside that.
-fn said(look: &Look<'_>, columns: usize, beside_filter: usize) -> Vec<Line<'static>> {
-    let wrong = header::error_without_room(look, beside_filter).map(|message| (message, look.theme.warning()));
-    let notice = look.model.notice.as_ref().map(|notice| match notice.tone {
-        Tone::Good => (notice.text.as_str(), look.theme.good()),
-        Tone::Bad => (notice.text.as_str(), look.theme.critical()),
-    });
-    let Some((text, style)) = wrong.or(notice) else { return Vec::new() };
-    let lines = width::wrap(text, columns.saturating_sub(2));
+/// What is to be said for a while, over as many lines as it takes.
+fn said(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let Some(notice) = &look.model.notice else { return Vec::new() };
+    let style = match notice.tone {
+        Tone::Good => look.theme.good(),
+        Tone::Bad => look.theme.critical(),
+    };
+    let lines = width::wrap(&notice.text, columns.saturating_sub(2));
     lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)).collect()
 }
 

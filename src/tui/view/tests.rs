@@ -375,6 +375,16 @@ fn narrow_and_low() {
 }
 
 #[test]
+fn a_filter_where_it_has_no_row_of_its_own() {
+    insta::assert_snapshot!(screen(&filter_error((40, 9))));
+    let mut model = dashboard((40, 9));
+    press(&mut model, &["/"], now());
+    model.take(Msg::Paste("chain:base".into()), now());
+    press(&mut model, &["Enter"], now());
+    insta::assert_snapshot!("a_filter_in_force_where_it_has_no_row_of_its_own", screen(&model));
+}
+
+#[test]
 fn empty_store() {
     insta::assert_snapshot!(screen(&empty(SMALL)));
 }

@@ -1,7 +1,10 @@
 //! The add dialog by its keys: what is found, filled in, marked, told of all, asked for.
 
 use super::*;
-use crate::tui::model::add::{AddForm, Extra};
+use crate::{
+    intake::Content,
+    tui::model::add::{AddForm, Extra, Verdict},
+};
 
 fn form(model: &Model) -> &AddForm {
     match &model.overlay {
@@ -34,6 +37,24 @@ fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
     assert_eq!((form(&model).focus, form(&model).counts().ready), (Focus::Results, 1));
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects), [tx::new(99)]);
+}
+
+#[test]
+fn a_part_of_a_tracked_hash_opens_it() {
+    let hash = tx::transaction(21).told.transaction_id;
+    let part = &hash.as_str()[hash.as_str().len() - 8..];
+    let mut model = pasted(part);
+    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "it is asked about");
+    model.take(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
+    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    press(&mut model, &["Enter"], now());
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
+    // Of what isn't known it is said what it lacks.
+    let model = pasted("0xabcdef0123");
+    let Content::Nothing { reason, .. } = &form(&model).found[0].pasted.content else { panic!() };
+    assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits, a whole hash has 64"), "{reason}");
+    // And a word is no part of a hash.
+    assert_eq!(form(&pasted("please")).found[0].hash(), None);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 use ratatui::text::{Line, Span};
 
 use super::{LABEL, Look, heading, labelled, time};
-use crate::domain::{transaction::Transaction, width};
+use crate::{
+    domain::{transaction::Transaction, width},
+    tui::command::Id,
+};
 
 /// What a moment takes, with the blanks behind it.
 const TIME: usize = 13;
@@ -17,7 +20,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
         // Until their times are read.
         lines.extend(tx.notes.iter().flat_map(|note| labelled(&" ".repeat(LABEL), note, columns, look.theme.dim())));
         if tx.notes.is_empty() {
-            lines.push(Line::styled("No notes yet.", look.theme.dim()));
+            lines.push(Line::styled(format!("No notes yet; {} adds one.", look.key(Id::Note)), look.theme.dim()));
         }
         return lines;
     };
