@@ -201,10 +201,13 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
     }
 }
 
-/// Whether it took so long, or at most so long: most of that time nobody had looked yet.
+/// Whether it took so long, or at most so long: most of that time nobody had looked yet, and the first answers were its end.
 fn in_or_within(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
+    /// So soon after it was tracked nothing but the first answers came.
+    const FIRST: Duration = Duration::from_secs(10);
     let unseen = tx.told.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
-    if unseen * 2 > tx.age(now) { "within" } else { "in" }
+    let watched = tx.learned.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
+    if unseen * 2 > tx.age(now) && (tx.learned.polls <= 1 || watched <= FIRST) { "within" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
@@ -387,15 +390,19 @@ mod tests {
 
     #[test]
     fn what_nobody_watched_took_at_most_so_long() {
-        let verdict = |seen_after: i64| {
+        let verdict = |seen_after: i64, answers: &[i64]| {
             let mut tx = fixtures::transaction(1);
             let submitted = tx.first_seen_at;
             tx.told.submitted_at = Some(submitted);
             tx.first_seen_at = submitted + TimeDelta::minutes(seen_after);
+            for seconds in answers {
+                tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::seconds(*seconds));
+            }
             tx.apply(&fixtures::says(RouterStatus::Success), submitted + TimeDelta::minutes(20));
             advise(&tx, submitted + TimeDelta::hours(1), Utc.fix()).verdict
         };
-        assert_eq!([verdict(1), verdict(19)], ["COMPLETED in 20m", "COMPLETED within 20m"]);
+        assert_eq!([verdict(1, &[]), verdict(19, &[])], ["COMPLETED in 20m", "COMPLETED within 20m"]);
+        assert_eq!(verdict(19, &[5, 50]), "COMPLETED in 20m");
     }
 
     #[test]
