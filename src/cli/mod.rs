@@ -42,6 +42,7 @@ use std::{
     error::Error,
     io::{self, IsTerminal, Write},
     path::Path,
+    time::Duration,
 };
 
 use clap::Parser;
@@ -131,10 +132,12 @@ fn with_context(
     let nowhere = (makes_nothing && Store::was_never_at(&settings.db)).then(|| stand_in(&settings.db)).transpose()?;
     let store = nowhere.as_ref().map_or_else(|| open(settings), |(store, _)| Ok(store.clone()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let clock = Clock::system();
+    let now = clock.now();
     let exit = work(&mut Context {
         store: store.clone(),
         profile: settings.profile.clone(),
-        now: Clock::system().now(),
+        now,
         zone: clock::local_offset(),
         out: &mut out,
         err: &mut io::stderr().lock(),
@@ -146,7 +149,7 @@ fn with_context(
     let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;
     if nowhere.is_none() {
-        back_up(&store);
+        back_up(&store, clock.now().mono.since(now.mono));
     }
     Ok(exit)
 }
@@ -175,14 +178,17 @@ fn note(store: &Store, report: &Report) {
     report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
 }
 
-/// Makes the day's backup after a short command, if that takes no longer than a moment. Larger stores are left to what runs
-/// for long.
-fn back_up(store: &Store) {
-    /// A tenth of a second or so.
+/// Makes the day's backup after a command that `took` so long: once a day the seconds that this takes are well spent, but not
+/// behind others. Larger stores are left to what runs for long.
+fn back_up(store: &Store, took: Duration) {
+    /// A second or so.
     const SMALL: u64 = 32 << 20;
+    /// A few seconds.
+    const LARGE: u64 = 128 << 20;
+    const A_MOMENT: Duration = Duration::from_millis(500);
     let (bytes, _) = store.sizes();
     if store.trouble().is_none()
-        && bytes <= SMALL
+        && bytes <= if took < A_MOMENT { LARGE } else { SMALL }
         && let Err(error) = store.daily_backup(Clock::system().now().wall, &|| true)
     {
         complain(&format!("warning: {}", text::clean(&error.to_string())));
