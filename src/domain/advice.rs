@@ -88,7 +88,7 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
 
 /// Where the transaction stands at `now`.
 pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
-    if tx.tracking == Tracking::Untracked && !tx.is_settled() {
+    if tx.is_stopped() {
         return Situation::Untracked;
     }
     let held = conditions(tx, now);

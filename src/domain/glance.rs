@@ -10,7 +10,7 @@ use super::{
     chains, span,
     status::RouterStatus,
     text,
-    transaction::{Tracking, Transaction},
+    transaction::Transaction,
 };
 
 /// A severity's mark; none if nothing stands.
@@ -94,7 +94,7 @@ pub fn route(tx: &Transaction) -> String {
 /// The time left until the deadline, `12m`, or since it passed, `-8m`; of those that don't wait for it `-`.
 pub fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
     let at = tx.deadline().at;
-    match tx.is_waiting() && !is_stopped(tx) {
+    match tx.is_waiting() && !tx.is_stopped() {
         false => "-".into(),
         true if at <= now => format!("-{}", span::short(span::between(at, now))),
         true => span::short(span::between(now, at)),
@@ -103,14 +103,10 @@ pub fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
 
 /// The time since the last answer; of what a person stopped polling, that.
 pub fn checked(tx: &Transaction, now: DateTime<Utc>) -> String {
-    if is_stopped(tx) {
+    if tx.is_stopped() {
         return "stopped".into();
     }
     tx.learned.last_checked_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
-}
-
-fn is_stopped(tx: &Transaction) -> bool {
-    tx.tracking == Tracking::Untracked && !tx.is_settled()
 }
 
 /// The time since the last news.

@@ -147,6 +147,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
+    /// Whether a person stopped polling it before it settled.
+    pub fn is_stopped(&self) -> bool {
+        self.tracking == Tracking::Untracked && !self.is_settled()
+    }
+
     /// Whether no further polling is owed.
     pub fn is_settled(&self) -> bool {
         self.learned.settled_at.is_some()

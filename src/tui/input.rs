@@ -10,8 +10,8 @@ use crossterm::event::{self, Event};
 use futures_util::{Stream, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
-/// The most events that are handed on at once.
-const AT_ONCE: usize = 4096;
+/// The most events that are handed on, and taken, at once.
+pub(super) const AT_ONCE: usize = 4096;
 /// So many such batches may wait; then the terminal does.
 const BATCHES: usize = 4;
 /// How long it is waited for what came together with an event: long enough to ask.

@@ -34,6 +34,7 @@ use super::{
     commands,
     effect::Effect,
     export::{Export, Leaving},
+    input::AT_ONCE,
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
@@ -46,8 +47,6 @@ use crate::{
     store::{Follower, SharedReader, Store, StoreError},
 };
 
-/// The most events that are taken at once.
-const AT_ONCE: usize = 4096;
 /// Between two looks at the clock on screen.
 const SECOND: Duration = Duration::from_secs(1);
 
