@@ -1,17 +1,26 @@
-//! `hoptop backup`: a verified copy of the store in one file.
+//! `hoptop backup`: a verified copy of the store in one file; and the day's, after commands that are over in a moment.
 //!
-//! It must never leave half a file, nor take the place of one unasked.
+//! It must never leave half a file, nor take the place of one unasked, nor keep anybody waiting who asked for something else.
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use clap::Args;
-use color_eyre::eyre::{Result, bail};
+use color_eyre::eyre::{Result, WrapErr, bail};
 
 use super::{context::Context, exit::Exit, signals};
 use crate::{
+    clock::Clock,
     domain::text,
-    store::{BackupReport, Existing},
+    store::{BackupReport, Existing, Store},
 };
+
+/// The day's backup of a store of so many bytes takes a second at most.
+const SMALL: u64 = 32 << 20;
 
 /// What is shown below the help.
 pub const EXAMPLES: &str = "\
@@ -21,38 +30,82 @@ in its place. hoptop makes such a copy each day by itself, beside the store in `
 
 Examples:
   hoptop backup ~/hoptop-before-the-move.db
-  hoptop backup /mnt/stick/hoptop.db --force";
+  hoptop backup /mnt/stick/hoptop.db --force
+  hoptop backup --daily                            the day's, in `backups`, unless it is there";
 
 /// Where the copy goes.
 #[derive(Args, Debug)]
 pub struct BackupArgs {
     /// The file to write
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "daily")]
+    pub file: Option<PathBuf>,
     /// Replace the file if it is there already
     #[arg(long)]
     pub force: bool,
+    /// Make the day's backup beside the store if it is due, and drop what is older than the last seven
+    #[arg(long, conflicts_with_all = ["file", "force"])]
+    pub daily: bool,
 }
 
 /// Writes the copy, and says what is in it.
 pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
-    let shown = text::clean_path(&args.file);
-    if args.file.is_dir() {
+    let Some(file) = &args.file else { bail!("name the file to write") };
+    let shown = text::clean_path(file);
+    if file.is_dir() {
         bail!("{shown} is a folder; name the file to write in it");
     }
-    if is_same(&args.file, cx.store.path()) {
+    if is_same(file, cx.store.path()) {
         bail!("{shown} is the store itself; name another file");
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let ear = signals::Ear::open()?;
-    let copied = cx.store.backup(&args.file, existing, &|| ear.exit().is_none());
+    let copied = cx.store.backup(file, existing, &|| ear.exit().is_none());
     if let (Err(_), Some(exit)) = (&copied, ear.exit()) {
         writeln!(cx.err, "interrupted: no backup was written to {shown}")?;
         return Ok(exit);
     }
-    let BackupReport { transactions, bytes } = copied?;
-    writeln!(cx.out, "{shown}: {transactions} transactions, {}, verified", size(bytes))?;
+    writeln!(cx.out, "{shown}: {}", made(&copied?))?;
     Ok(Exit::Fine)
+}
+
+/// Makes the day's backup if it is due, and says so.
+pub fn daily(store: &Store) -> Result<Exit> {
+    let ear = signals::Ear::open()?;
+    let made_now = store.daily_backup(Clock::system().now().wall, &|| ear.exit().is_none());
+    if let (Err(_), Some(exit)) = (&made_now, ear.exit()) {
+        writeln!(io::stderr(), "interrupted: the day's backup wasn't made")?;
+        return Ok(exit);
+    }
+    let said = made_now?.map_or_else(
+        || "the day's backup isn't due, or another hoptop is making it".to_owned(),
+        |report| format!("the day's backup: {}", made(&report)),
+    );
+    writeln!(io::stdout(), "{said}")?;
+    Ok(Exit::Fine)
+}
+
+/// Sees to the day's backup after a command: of a small store it is made at once, of a larger one by a process of its own, so that
+/// nobody waits for it.
+pub(super) fn after_a_command(store: &Store) -> Result<()> {
+    let now = Clock::system().now().wall;
+    if store.trouble().is_some() || !store.is_backup_due(now) {
+        return Ok(());
+    }
+    if store.sizes().0 <= SMALL {
+        return Ok(store.daily_backup(now, &|| true).map(drop)?);
+    }
+    let mut command = Command::new(env::current_exe().wrap_err("the day's backup can't be made")?);
+    command.arg("--db").arg(store.path()).args(["backup", "--daily"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // What ends the command's group, such as ^C, is none of its business.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    // Nobody waits for it: this process ends at once, and the system takes it over.
+    command.spawn().map(drop).wrap_err("the day's backup can't be made")
+}
+
+fn made(BackupReport { transactions, bytes }: &BackupReport) -> String {
+    format!("{transactions} transactions, {}, verified", size(*bytes))
 }
 
 fn is_same(file: &Path, store: &Path) -> bool {
@@ -77,7 +130,7 @@ mod tests {
     fn a_backup_says_what_is_in_it_and_replaces_only_when_asked() {
         let mut bench = Bench::new();
         bench.track(fixtures::new(1));
-        let mut args = BackupArgs { file: bench.folder.path().join("copy.db"), force: false };
+        let mut args = BackupArgs { file: Some(bench.folder.path().join("copy.db")), force: false, daily: false };
         let (out, _, exit) = bench.run(|cx| backup(&args, cx));
         assert_eq!(exit.unwrap(), Exit::Fine);
         assert!(out.contains("copy.db: 1 transactions, ") && out.ends_with(" kB, verified\n"), "{out}");
@@ -86,14 +139,18 @@ mod tests {
         bench.track(fixtures::new(2));
         args.force = true;
         bench.run(|cx| backup(&args, cx)).2.unwrap();
-        assert_eq!(Store::open(&args.file).unwrap().reader().unwrap().load().unwrap().0.len(), 2);
+        assert_eq!(Store::open(&args.file.unwrap()).unwrap().reader().unwrap().load().unwrap().0.len(), 2);
     }
 
     #[test]
     fn the_store_and_a_folder_are_no_place_for_it() {
         let mut bench = Bench::new();
         for (file, word) in [(bench.store.path().to_owned(), "itself"), (bench.folder.path().to_owned(), "folder")] {
-            let refused = bench.run(|cx| backup(&BackupArgs { file, force: true }, cx)).2.unwrap_err().to_string();
+            let refused = bench
+                .run(|cx| backup(&BackupArgs { file: Some(file), force: true, daily: false }, cx))
+                .2
+                .unwrap_err()
+                .to_string();
             assert!(refused.contains(word), "{refused}");
         }
     }

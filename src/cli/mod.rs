@@ -42,7 +42,6 @@ use std::{
     error::Error,
     io::{self, IsTerminal, Write},
     path::Path,
-    time::Duration,
 };
 
 use clap::Parser;
@@ -97,6 +96,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
             bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))
         }
+        Some(Command::Backup(args)) if args.daily => backup::daily(&open(&settings)?),
         Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {
             Command::Add(args) => add::add(args, context),
             Command::Import(args) if args.follow => follow::follow(args, context),
@@ -148,8 +148,10 @@ fn with_context(
     });
     let exit = exit.inspect_err(|report| note(&store, report))?;
     out.flush()?;
-    if nowhere.is_none() {
-        back_up(&store, clock.now().mono.since(now.mono));
+    if nowhere.is_none()
+        && let Err(report) = backup::after_a_command(&store)
+    {
+        complain(&format!("warning: {}", sentence(&report)));
     }
     Ok(exit)
 }
@@ -176,23 +178,6 @@ fn open(settings: &Settings) -> Result<Store> {
 /// If a command met damage, the next start is to know of it.
 fn note(store: &Store, report: &Report) {
     report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
-}
-
-/// Makes the day's backup after a command that `took` so long: once a day the seconds that this takes are well spent, but not
-/// behind others. Larger stores are left to what runs for long.
-fn back_up(store: &Store, took: Duration) {
-    /// A second or so.
-    const SMALL: u64 = 32 << 20;
-    /// A few seconds.
-    const LARGE: u64 = 128 << 20;
-    const A_MOMENT: Duration = Duration::from_millis(500);
-    let (bytes, _) = store.sizes();
-    if store.trouble().is_none()
-        && bytes <= if took < A_MOMENT { LARGE } else { SMALL }
-        && let Err(error) = store.daily_backup(Clock::system().now().wall, &|| true)
-    {
-        complain(&format!("warning: {}", text::clean(&error.to_string())));
-    }
 }
 
 /// What polling needs, checked; what a person should be warned of goes to standard error.

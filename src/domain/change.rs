@@ -122,6 +122,9 @@ pub enum What {
     Edited {
         /// The fields that differ.
         fields: Vec<String>,
+        /// Whether that only took back what a person did before, or did it again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turned: Option<Turned>,
     },
     /// A person stopped its polling.
     Untracked,
@@ -171,7 +174,22 @@ pub enum What {
     },
 }
 
+/// How an edit came about that isn't the first of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turned {
+    /// A person took back what they had done.
+    TakenBack,
+    /// And did it again.
+    DoneAgain,
+}
+
 impl What {
+    /// What we were told of these differs from now on.
+    pub fn edited(fields: Vec<String>) -> Self {
+        Self::Edited { fields, turned: None }
+    }
+
     /// The event's name, as in `watch --json`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -250,7 +268,14 @@ impl What {
             Self::PollRequested => "a person asked to poll now".into(),
             Self::QuoteAsked { .. } => "a person asked for a route".into(),
             Self::QuoteAnswered { .. } => "a request for a route was answered".into(),
-            Self::Edited { fields } => format!("edited: {}", fields.join(", ")),
+            Self::Edited { fields, turned } => {
+                let how = match turned {
+                    None => "edited",
+                    Some(Turned::TakenBack) => "taken back",
+                    Some(Turned::DoneAgain) => "done again",
+                };
+                format!("{how}: {}", fields.join(", "))
+            }
             Self::Untracked => "not polled any more".into(),
             Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged: {rule}"),
             Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged: {rule}, {note}"),
@@ -279,6 +304,17 @@ mod tests {
         assert_eq!(json, serde_json::json!({"event": "alert_raised", "rule": "overdue", "severity": "critical"}));
         assert_eq!(json["event"], raised.name());
         assert_eq!(serde_json::from_value::<What>(json).unwrap(), raised);
+    }
+
+    #[test]
+    fn an_edit_says_whether_it_was_taken_back_and_one_of_old_that_it_was_not() {
+        let said = |turned| What::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
+        assert_eq!(said(Some(Turned::TakenBack)), "taken back: ticket, note");
+        assert_eq!(said(Some(Turned::DoneAgain)), "done again: ticket, note");
+        let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
+        let read: What = serde_json::from_value(old.clone()).unwrap();
+        assert_eq!(read.sentence(), "edited: ticket, note");
+        assert_eq!(serde_json::to_value(read).unwrap(), old);
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl Transaction {
         let mut changes = vec![What::Polled];
         if let Tracking::Parked(_) = self.tracking {
             self.tracking = Tracking::Active;
-            changes.push(What::Edited { fields: vec!["tracking".into()] });
+            changes.push(What::edited(vec!["tracking".into()]));
         }
         if learned.settled_at.is_some() && learned.status.as_ref() != Some(status) {
             let settled = learned.status.as_ref().map_or("", RouterStatus::raw);
@@ -440,7 +440,7 @@ mod tests {
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
         assert!(!tx.wants_polling());
         let changes = tx.apply(&says(RouterStatus::Ongoing), at(2));
-        assert!(tx.wants_polling() && changes.contains(&What::Edited { fields: vec!["tracking".into()] }));
+        assert!(tx.wants_polling() && changes.contains(&What::edited(vec!["tracking".into()])));
     }
 
     #[test]

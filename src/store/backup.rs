@@ -235,7 +235,7 @@ pub(super) fn before_migration(source: &Connection, store: &Path, at: DateTime<U
 }
 
 /// Backups from a clock that went ahead don't count: they would put the next one off for as long.
-fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
+pub(super) fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
     kept(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
 }
 

@@ -10,11 +10,11 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement, ToSql,
 
 use super::{
     changes::{self, Entry},
-    columns,
-    edits::{self, Step},
+    columns, edits,
     error::StoreError,
     quotes,
     staged::Staged,
+    steps::Step,
     transactions,
 };
 use crate::domain::{
@@ -370,16 +370,18 @@ impl Update {
     /// Writes it; what can be taken back of it.
     fn write(&self, db: &Connection, before: &Transaction, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        transactions::write_told(db, row, &self.told)?;
+        let told = transactions::write_told(db, before, &self.told)?;
         if self.resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
         let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
-        changes::append(db, &Entry::of(before, at), &What::Edited { fields: self.fields.clone() })?;
-        // As the store has it, which keeps milliseconds.
-        let told = transactions::outline(db, row)?.map(|known| known.told).filter(|after| *after != before.told);
-        let told = told.map(|after| Step::Told { row: row.0, before: before.told.clone().into(), after: after.into() });
+        changes::append(db, &Entry::of(before, at), &What::edited(self.fields.clone()))?;
+        let told = (told != before.told).then(|| Step::Told {
+            row: row.0,
+            before: before.told.clone().into(),
+            after: told.into(),
+        });
         let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
         let tracking = self.resumed.then(|| Step::resumed(before));

@@ -42,6 +42,7 @@ mod salvage;
 mod set_aside;
 mod staged;
 mod staging;
+mod steps;
 mod transactions;
 mod watcher;
 mod writer;
@@ -213,6 +214,11 @@ impl Store {
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Option<BackupReport>, StoreError> {
         backup::daily(&self.path, at, goes_on).inspect_err(|error| self.note(error))
+    }
+
+    /// Whether the newest backup is a day old, or there is none.
+    pub fn is_backup_due(&self, at: DateTime<Utc>) -> bool {
+        backup::is_due(&self.path, at)
     }
 
     /// Makes the day's backup whenever it is due, as long as the keeper is held.

@@ -11,8 +11,8 @@ use super::{
     alerts,
     changes::{self, Entry},
     columns,
-    edits::Step,
     error::StoreError,
+    steps::Step,
 };
 use crate::domain::{
     alert::{Acknowledgement, Alert, SetAside, Snooze, Snoozed, Subject},

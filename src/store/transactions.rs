@@ -27,9 +27,9 @@ pub type Judge = fn(&Transaction, &[Alert], DateTime<Utc>) -> Vec<AlertStep>;
 pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain, to_chain, quote_id, request_id,
     estimate, submitted_at, from_address, ticket, first_seen_at, untracked, parked_reason, status, status_since,
     gmp, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict,
-    (SELECT json_group_array(label ORDER BY label) FROM labels WHERE transaction_row = transactions.id),
-    (SELECT json_group_array(text ORDER BY id) FROM notes
-     WHERE transaction_row = transactions.id AND taken_back_at IS NULL),
+    (SELECT json_group_array(label) FROM (SELECT label FROM labels WHERE transaction_row = transactions.id ORDER BY label)),
+    (SELECT json_group_array(text) FROM (SELECT text FROM notes
+     WHERE transaction_row = transactions.id AND taken_back_at IS NULL ORDER BY id)),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = from_chain),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = to_chain),
     poll_requested_at,
@@ -184,16 +184,17 @@ fn write_turn(db: &Connection, transaction: &Transaction) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Writes anew what follows from what we were told.
-fn refresh(db: &Connection, row: RowId) -> Result<(), StoreError> {
-    by_row(db, row)?.map_or(Ok(()), |transaction| write_turn(db, &transaction))
-}
-
-/// Writes what we were told, and what follows from it.
-pub(super) fn write_told(db: &Connection, row: RowId, told: &Told) -> Result<(), StoreError> {
+/// Writes what we were told, and what follows from it; the same as the store keeps it.
+pub(super) fn write_told(db: &Connection, before: &Transaction, told: &Told) -> Result<Told, StoreError> {
+    let told = Told {
+        estimate: told.estimate.map(|estimate| columns::span_from(columns::span(estimate))),
+        submitted_at: told.submitted_at.map(|at| columns::moment_from(columns::moment(at))),
+        ..told.clone()
+    };
+    let after = Transaction { told: told.clone(), ..before.clone() };
     db.prepare_cached(
         "UPDATE transactions SET to_chain = ?, quote_id = ?, request_id = ?, estimate = ?, submitted_at = ?,
-         from_address = ?, ticket = ? WHERE id = ?",
+         from_address = ?, ticket = ?, due = ? WHERE id = ?",
     )?
     .execute(params![
         told.to_chain.as_str(),
@@ -203,9 +204,14 @@ pub(super) fn write_told(db: &Connection, row: RowId, told: &Told) -> Result<(),
         told.submitted_at.map(columns::moment),
         told.from_address,
         told.ticket,
-        row.0,
+        due(&after),
+        after.id.0,
     ])?;
-    refresh(db, row)
+    if told.to_chain != before.told.to_chain {
+        // What the answers call it stands in the record.
+        write_turn(db, &whole(db, after)?)?;
+    }
+    Ok(told)
 }
 
 /// Writes whether it is polled.

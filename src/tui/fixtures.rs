@@ -265,7 +265,7 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
     for transaction in story.transactions {
         desk.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
-        let what = What::Edited { fields: Vec::new() };
+        let what = What::edited(Vec::new());
         news.changes.push(Change {
             seq: desk.changes,
             at: now.wall,

@@ -3,8 +3,15 @@
 use std::{
     fs,
     io::Write,
+    path::PathBuf,
     process::{Child, Stdio},
     thread,
+};
+
+use hoptop::{
+    clock::Clock,
+    domain::ids::RowId,
+    store::{Edit, Store},
 };
 
 use super::common::{Ended, Home, Running};
@@ -36,6 +43,35 @@ fn an_export_imports_again_and_a_closed_pipe_ends_it_quietly() {
         let ended = cut.end();
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{format}");
     }
+}
+
+#[test]
+fn the_day_s_backup_of_a_large_store_keeps_nobody_waiting() {
+    let home = Home::new();
+    home.import(&[HEADER, &row(1)].concat());
+    let backups = home.path().join("backups");
+    // What is small has one as soon as it holds something.
+    fs::remove_dir_all(&backups).unwrap();
+    let store = Store::open(&home.path().join("hoptop.db")).unwrap();
+    let note = Edit::Note { rows: vec![RowId(1)], text: "x".repeat(40 << 20) };
+    store.edit("default", note, Clock::system().now().wall).wait().unwrap();
+    drop(store);
+    let listed = home.run(&["alerts"]);
+    assert_eq!((listed.code, listed.err.as_str()), (Some(0), ""));
+    let kept = || -> Option<PathBuf> {
+        let files = fs::read_dir(&backups).ok()?.map(|entry| entry.unwrap().path());
+        files.into_iter().find(|file| file.extension().is_some_and(|name| name == "backup"))
+    };
+    while kept().is_none() {
+        // Each asks for it too, and leaves it to the one that is at it.
+        home.run(&["backup", "--daily"]);
+    }
+    let copy = kept().unwrap();
+    let copied = home.run(&["--db", copy.to_str().unwrap(), "list"]);
+    assert!(copied.out.contains("SUP-1") && copied.err.is_empty(), "{copied:?}");
+    assert!(home.run(&["backup", "--daily"]).out.starts_with("the day's backup isn't due"));
+    home.run(&["backup"]).assert_refused(2, &["<FILE>"]);
+    home.run(&["backup", "--daily", "copy.db"]).assert_refused(2, &["cannot be used"]);
 }
 
 #[cfg(unix)]

@@ -191,8 +191,7 @@ mod tests {
     #[test]
     fn notes_stand_in_the_history_where_they_were_written() {
         let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
-        let lines =
-            [change(1, What::Imported), change(5, What::Edited { fields: vec!["note".into()] }), change(9, raised)];
+        let lines = [change(1, What::Imported), change(5, What::edited(vec!["note".into()])), change(9, raised)];
         let note = Note { at: at(5), text: "user asked".into() };
         let history = History::new(&lines, Past::default()).with_notes(vec![note]);
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
