@@ -3,7 +3,7 @@
 use std::{
     fmt::Write,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
 };
@@ -29,19 +29,17 @@ pub fn print(bench: &mut Bench) {
         number += 1;
         folder.path().join(format!("{number}.db"))
     };
-    let ours =
-        bench.best_in_turn(RUNS, &mut fresh, |database| hoptop(database, &file), |database| wait_for_backup(database));
+    let ours = bench.best_on(RUNS, || Filled(fresh()), |Filled(database)| hoptop(database, &file));
     let bare = bench
         .shell
         .as_ref()
-        .map(|shell| bench.best_in_turn(RUNS, &mut fresh, |database| drop(shell.run(database, &plain(&file))), |_| ()));
+        .map(|shell| bench.best_on(RUNS, &mut fresh, |database| drop(shell.run(database, &plain(&file)))));
     println!("| what | hoptop | `.import` into a table with a unique index | ratio |\n| --- | ---: | ---: | ---: |");
     let said = bench.report.at_most("an import of 100,000 rows", (ours * 1e3, 2_000.0), "ms");
     let beside = bare.map_or("- | -".to_owned(), |bare| format!("{:.0} ms | {:.2}", bare * 1e3, ours / bare));
     println!("| {ROWS} rows of CSV, the whole process | {said} | {beside} |");
-    let held = folder.path().join("held.db");
-    hoptop(&held, &file);
-    wait_for_backup(&held);
+    let held = Filled(folder.path().join("held.db"));
+    hoptop(&held.0, &file);
     let others = material::world(SEED + 1, ROWS, bench.clock.now().wall).transfers();
     let mut changed = world.transfers();
     changed.iter_mut().for_each(|new| new.told.ticket = Some("SUP-1".into()));
@@ -53,11 +51,10 @@ pub fn print(bench: &mut Bench) {
         fs::write(&file, csv(&batch)).unwrap();
         let copy = || {
             let database = fresh();
-            fs::copy(&held, &database).unwrap();
-            database
+            fs::copy(&held.0, &database).unwrap();
+            Filled(database)
         };
-        let took =
-            bench.best_in_turn(RUNS, copy, |database| hoptop(database, &file), |database| wait_for_backup(database));
+        let took = bench.best_on(RUNS, copy, |Filled(database)| hoptop(database, &file));
         let said = bench.report.at_most(what, (took * 1e3, 2_000.0), "ms");
         println!("| {what} | {said} | - | |");
     }
@@ -94,16 +91,21 @@ fn hoptop(database: &Path, file: &Path) {
     assert!(command.status().unwrap().success());
 }
 
-/// Waits for the day's backup of what hoptop has just filled: it is made behind the command, and would slow down the next.
-fn wait_for_backup(database: &Path) {
-    let is_backup = |path: &Path| path.extension().is_some_and(|name| name == "backup");
-    let of_it = format!("{}.", database.file_name().unwrap().to_str().unwrap());
-    let is_made = || {
-        let mut files = fs::read_dir(database.with_file_name("backups")).into_iter().flatten().flatten();
-        files.any(|file| file.file_name().to_str().unwrap().starts_with(&of_it) && is_backup(&file.path()))
-    };
-    while !is_made() {
-        thread::yield_now();
+/// A store that hoptop fills. It goes when the day's backup is made, which happens behind the command and would slow down the
+/// next.
+struct Filled(PathBuf);
+
+impl Drop for Filled {
+    fn drop(&mut self) {
+        let of_it = format!("{}.", self.0.file_name().unwrap().to_str().unwrap());
+        let is_backup = |name: &str| name.starts_with(&of_it) && name.ends_with(".backup");
+        let is_made = || {
+            let mut files = fs::read_dir(self.0.with_file_name("backups")).into_iter().flatten().flatten();
+            files.any(|file| is_backup(file.file_name().to_str().unwrap()))
+        };
+        while !is_made() {
+            thread::yield_now();
+        }
     }
 }
 

@@ -51,22 +51,14 @@ impl Bench {
 
     /// The shortest of so many runs: what else the machine does only adds to it.
     fn best(&self, runs: usize, mut work: impl FnMut()) -> f64 {
-        self.best_in_turn(runs, || (), |()| work(), |()| ())
+        self.best_on(runs, || (), |()| work())
     }
 
-    /// The same of work on something that is made anew for each run, and waited for behind it, neither of which counts.
-    fn best_in_turn<T>(
-        &self,
-        runs: usize,
-        mut make: impl FnMut() -> T,
-        mut work: impl FnMut(&T),
-        wait: impl Fn(&T),
-    ) -> f64 {
+    /// The same of work on something that is made anew before each run and goes after it, neither of which counts.
+    fn best_on<T>(&self, runs: usize, mut make: impl FnMut() -> T, mut work: impl FnMut(&T)) -> f64 {
         let run = |_| {
             let made = make();
-            let (took, ()) = self.seconds(|| work(&made));
-            wait(&made);
-            took
+            self.seconds(|| work(&made)).0
         };
         (0..runs).map(run).fold(f64::INFINITY, f64::min)
     }

@@ -3,7 +3,7 @@
 //! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
 //! store's answers is no evidence of ours. Memory must not grow with the batch.
 
-use std::{borrow::Cow, mem};
+use std::{borrow::Cow, mem, ops::ControlFlow};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement, ToSql, params};
@@ -125,15 +125,28 @@ impl Foreseen {
     }
 }
 
-/// Whether no transaction of a batch is stored.
-pub(super) fn is_all_new(db: &Connection, profile: &str, staged: &Staged) -> Result<bool, StoreError> {
-    let mut is_all_new = true;
-    staged.for_each(&mut |new| {
-        // One that is known is enough.
-        is_all_new = is_all_new && row_of(db, profile, &new.told)?.is_none();
-        Ok(())
+/// How much of a batch is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Novelty {
+    /// All of it.
+    All,
+    /// About so many rows, by its beginning; at least one isn't.
+    About(u64),
+}
+
+/// Looks up the transactions of a batch: all of them as long as none is stored, else enough to tell how many are.
+pub(super) fn novelty(db: &Connection, profile: &str, staged: &Staged) -> Result<Novelty, StoreError> {
+    const ENOUGH: u64 = 1_000;
+    let (mut seen, mut stored) = (0, 0);
+    staged.for_each_until(&mut |new| {
+        seen += 1;
+        stored += u64::from(row_of(db, profile, &new.told)?.is_some());
+        Ok(if stored > 0 && seen >= ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    Ok(is_all_new)
+    Ok(match stored {
+        0 => Novelty::All,
+        _ => Novelty::About(staged.rows() * (seen - stored) / seen),
+    })
 }
 
 /// An import under way, in a transaction of the store.
@@ -147,6 +160,8 @@ pub(super) struct Import<'a> {
     many: Option<(Statement<'a>, Vec<NewTransaction>)>,
     report: ImportReport,
     last_added: Option<RowId>,
+    /// Whether the one before was known.
+    was_known: bool,
     /// What can be taken back of what was known before; one more than that says that there were too many.
     steps: Vec<Step>,
 }
@@ -158,7 +173,8 @@ impl<'a> Import<'a> {
         let has_quotes = quotes::any(db, profile)?;
         let adding = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insertion(1)))?;
         let report = ImportReport::default();
-        Ok(Self { db, adding, entry, has_quotes, many: None, report, last_added: None, steps: Vec::new() })
+        let (last_added, was_known) = (None, false);
+        Ok(Self { db, adding, entry, has_quotes, many: None, report, last_added, was_known, steps: Vec::new() })
     }
 
     /// Of a batch in which no two are the same transaction, nor any one that is stored.
@@ -175,16 +191,25 @@ impl<'a> Import<'a> {
     }
 
     fn take_one(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        // Mostly one is known if the one before was, and new if that was new; so that is tried first.
+        self.was_known = match self.was_known {
+            true => self.update(new)? || !self.add(new)?,
+            false => !self.add(new)? && self.update(new)?,
+        };
+        Ok(())
+    }
+
+    /// Adds it, unless it is known.
+    fn add(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
         let (mut told, mut completed) = (Cow::Borrowed(&new.told), Vec::new());
         if self.has_quotes {
             completed = quotes::complete(self.db, self.entry.profile, told.to_mut())?;
         }
         bind(&mut self.adding, 0, (&told, new), &self.entry)?;
-        // Most of a batch are new, so that isn't asked first.
         if self.adding.raw_execute()? == 0 {
-            return self.update(new);
+            return Ok(false);
         }
-        self.added(RowId(self.db.last_insert_rowid()), new, completed)
+        self.added(RowId(self.db.last_insert_rowid()), new, completed).map(|()| true)
     }
 
     /// Adds those that wait, all at once.
@@ -246,8 +271,9 @@ impl<'a> Import<'a> {
         Ok(self.report)
     }
 
-    fn update(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
-        let Some(before) = known(self.db, self.entry.profile, &new.told)? else { return Ok(()) };
+    /// Brings what is known up to what the batch says of it; whether it is known.
+    fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
+        let Some(before) = known(self.db, self.entry.profile, &new.told)? else { return Ok(false) };
         let update = Update::new(self.db, &before, new)?;
         match update.fields.is_empty() {
             true => self.report.unchanged.push(before.id),
@@ -257,7 +283,7 @@ impl<'a> Import<'a> {
                 self.report.updated.push((before.id, update.fields));
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -297,11 +323,10 @@ fn bind(
     Ok(())
 }
 
-/// What is known of a transaction. In a dry run most are new, so the index alone is asked first; and of the record only the
-/// request ID counts, where the batch brings one and none was told before.
+/// What is known of a transaction. Of the record only the request ID counts, where the batch brings one and none was told
+/// before.
 fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
-    let row = row_of(db, profile, told)?;
-    let Some(known) = row.map(|row| transactions::outline(db, row)).transpose()?.flatten() else { return Ok(None) };
+    let Some(known) = transactions::outline_of(db, profile, told)? else { return Ok(None) };
     match (&told.request_id, &known.told.request_id) {
         (Some(_), None) => transactions::whole(db, known).map(Some),
         _ => Ok(Some(known)),

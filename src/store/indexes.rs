@@ -6,7 +6,7 @@
 
 use rusqlite::Connection;
 
-use super::error::StoreError;
+use super::{error::StoreError, import::Novelty};
 
 /// So many rows are written quickly either way.
 const LEAST: u64 = 4_000;
@@ -16,7 +16,7 @@ const ENTERED: [&str; 4] =
     ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
 
 /// What keeps a transaction unique.
-const KEY: &str = "transactions_by_key";
+const KEY: [&str; 1] = ["transactions_by_key"];
 
 /// The indexes as they are to be made again.
 pub(super) struct ToRestore {
@@ -27,27 +27,34 @@ pub(super) struct ToRestore {
 /// Sets the indexes aside for a batch of so many rows of which no two are the same transaction, if making them again takes less
 /// than to keep them.
 ///
-/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away. `is_all_new` looks
-/// whether nothing of the batch is stored; it is asked only if that may help.
+/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away. `novelty` looks
+/// how much of the batch is new; it is asked only if that may help.
 pub(super) fn set_aside(
     db: &Connection,
     rows: u64,
-    is_all_new: impl FnOnce() -> Result<bool, StoreError>,
+    novelty: impl FnOnce() -> Result<Novelty, StoreError>,
 ) -> Result<ToRestore, StoreError> {
     // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
-    if rows < LEAST.max(stored) {
-        return Ok(ToRestore { made: Vec::new(), all_new: false });
-    }
+    let least = LEAST.max(stored);
+    let novelty = match stored {
+        _ if rows < least => Novelty::About(rows),
+        0 => Novelty::All,
+        _ => novelty()?,
+    };
+    let (entered, key): (&[&str], &[&str]) = match novelty {
+        Novelty::All => (&ENTERED, &KEY),
+        Novelty::About(new) if new < least => (&[], &[]),
+        Novelty::About(_) => (&ENTERED, &[]),
+    };
     let aside = |name: &&str| -> rusqlite::Result<String> {
         let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?";
         let made = db.query_row(sql, [name], |row| row.get(0))?;
         db.execute_batch(&format!("DROP INDEX {name}"))?;
         Ok(made)
     };
-    let all_new = stored == 0 || is_all_new()?;
-    let made = ENTERED.iter().chain(all_new.then_some(&KEY)).map(aside).collect::<rusqlite::Result<_>>()?;
-    Ok(ToRestore { made, all_new })
+    let made = entered.iter().chain(key).map(aside).collect::<rusqlite::Result<_>>()?;
+    Ok(ToRestore { made, all_new: novelty == Novelty::All })
 }
 
 impl ToRestore {
@@ -123,7 +130,10 @@ mod tests {
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
         // Again, and more than there is: all but a few is known, and found as such.
         let report = store.import_staged("default", stage(0..9_600), NOW).wait().unwrap();
-        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (900, 8_700, made));
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (900, 8_700, made.clone()));
+        // And twice as much, of which some is known here and there.
+        let report = store.import_staged("default", stage(9_500..29_500), NOW).wait().unwrap();
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (19_900, 100, made));
     }
 
     #[test]
@@ -133,18 +143,19 @@ mod tests {
         let store = Store::open(&path).unwrap();
         let mut db = Connection::open(&path).unwrap();
         let made = indexes(&db);
-        let aside = |db: &mut Connection, rows, is_all_new| {
+        let aside = |db: &mut Connection, rows, novelty| {
             let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-            let aside = set_aside(&batch, rows, || Ok(is_all_new)).unwrap();
+            let aside = set_aside(&batch, rows, || Ok(novelty)).unwrap();
             assert_eq!(indexes(&batch).len() + aside.made.len(), made.len());
             aside.made.len()
         };
-        assert_eq!(aside(&mut db, LEAST - 1, true), 0);
-        assert_eq!(aside(&mut db, LEAST, false), ENTERED.len() + 1);
+        assert_eq!(aside(&mut db, LEAST - 1, Novelty::All), 0);
+        assert_eq!(aside(&mut db, LEAST, Novelty::About(0)), ENTERED.len() + 1);
         assert_eq!(indexes(&db), made);
         store.import_staged("default", stage(0..4_100), NOW).wait().unwrap();
-        assert_eq!(aside(&mut db, 4_099, true), 0);
-        assert_eq!(aside(&mut db, 4_100, false), ENTERED.len());
-        assert_eq!(aside(&mut db, 4_100, true), ENTERED.len() + 1);
+        assert_eq!(aside(&mut db, 4_099, Novelty::All), 0);
+        assert_eq!(aside(&mut db, 4_200, Novelty::About(4_099)), 0);
+        assert_eq!(aside(&mut db, 4_200, Novelty::About(4_100)), ENTERED.len());
+        assert_eq!(aside(&mut db, 4_100, Novelty::All), ENTERED.len() + 1);
     }
 }

@@ -279,7 +279,7 @@ impl Store {
         let profile = profile.to_owned();
         self.writer.submit_durable(move |db| {
             connection::with_room(db, || {
-                let indexes = indexes::set_aside(db, staged.rows(), || import::is_all_new(db, &profile, &staged))?;
+                let indexes = indexes::set_aside(db, staged.rows(), || import::novelty(db, &profile, &staged))?;
                 let begin = if indexes.all_new() { Import::of_new } else { Import::new };
                 let mut import = begin(db, &profile, at)?;
                 staged.for_each(&mut |new| import.take(new))?;

@@ -8,6 +8,7 @@ use std::{
     hash::{BuildHasher, RandomState},
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
     mem,
+    ops::ControlFlow,
     sync::mpsc::{self, SyncSender},
     thread,
 };
@@ -166,6 +167,14 @@ impl Staged {
         &self,
         each: &mut dyn FnMut(NewTransaction) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        self.for_each_until(&mut |new| each(new).map(ControlFlow::Continue))
+    }
+
+    /// The same until it is enough.
+    pub(super) fn for_each_until(
+        &self,
+        each: &mut dyn FnMut(NewTransaction) -> Result<ControlFlow<()>, StoreError>,
+    ) -> Result<(), StoreError> {
         let mut replaced = self.index.prepare("SELECT earlier FROM replaced ORDER BY earlier").map_err(fault)?;
         let mut replaced = replaced.query_map([], |row| row.get::<_, i64>(0)).map_err(fault)?;
         let mut next_replaced = replaced.next().transpose().map_err(fault)?;
@@ -178,8 +187,8 @@ impl Staged {
                 for (start, new) in portion.map_err(StoreError::Staging)? {
                     if next_replaced == Some(at(start)) {
                         next_replaced = replaced.next().transpose().map_err(fault)?;
-                    } else {
-                        each(new)?;
+                    } else if each(new)?.is_break() {
+                        return Ok(());
                     }
                 }
             }

@@ -91,6 +91,13 @@ pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>
     Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
 }
 
+/// The same of the one that this names.
+pub(super) fn outline_of(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
+    let sql = format!("{SELECT} WHERE transaction_key = ? AND from_chain = ? AND profile = ?");
+    let key = params![told.transaction_id.key(), told.from_chain.as_str(), profile];
+    Ok(db.prepare_cached(&sql)?.query_row(key, read).optional()?)
+}
+
 /// Removes transactions with all that is known of them; how many there were. What was learned of how long things take stays.
 pub(super) fn delete(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Result<usize, StoreError> {
     let mut known = Vec::new();
@@ -194,7 +201,7 @@ pub(super) fn write_told(db: &Connection, before: &Transaction, told: &Told) -> 
     let after = Transaction { told: told.clone(), ..before.clone() };
     db.prepare_cached(
         "UPDATE transactions SET to_chain = ?, quote_id = ?, request_id = ?, estimate = ?, submitted_at = ?,
-         from_address = ?, ticket = ?, due = ? WHERE id = ?",
+         from_address = ?, ticket = ? WHERE id = ?",
     )?
     .execute(params![
         told.to_chain.as_str(),
@@ -204,9 +211,12 @@ pub(super) fn write_told(db: &Connection, before: &Transaction, told: &Told) -> 
         told.submitted_at.map(columns::moment),
         told.from_address,
         told.ticket,
-        due(&after),
         after.id.0,
     ])?;
+    // It stands in several indexes, each of which takes as long as the row.
+    if due(&after) != due(before) {
+        db.prepare_cached("UPDATE transactions SET due = ? WHERE id = ?")?.execute([due(&after), after.id.0])?;
+    }
     if told.to_chain != before.told.to_chain {
         // What the answers call it stands in the record.
         write_turn(db, &whole(db, after)?)?;
