@@ -345,7 +345,11 @@ impl List {
                 return;
             }
             let neighbour = near.iter().find(|row| self.part.rows.contains(row));
-            self.selected = neighbour.or(self.part.rows.last()).copied();
+            let before = std::mem::replace(&mut self.selected, neighbour.or(self.part.rows.last()).copied());
+            if self.selected.is_none() {
+                // When anything is shown again, it is likely to be among that.
+                self.wanted = self.wanted.or(before);
+            }
         }
         self.top = self.position().unwrap_or(0).saturating_sub(on_screen);
         self.scroll_into_view();
@@ -479,6 +483,8 @@ mod tests {
         assert_eq!(list.selected, Some(RowId(4)));
         again(&mut list, &[]);
         assert_eq!(list.selected, None);
+        again(&mut list, &rows(1..=5));
+        assert_eq!(list.selected, Some(RowId(4)), "as if nothing had been hidden");
     }
 
     #[test]

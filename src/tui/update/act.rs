@@ -85,15 +85,18 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
         Screen::Alerts | Screen::Stats | Screen::Log => Vec::new(),
         Screen::List | Screen::Detail => targets(model, now),
     };
-    let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| row.alert.id);
+    let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| &row.alert);
     let standing = match (of_alert, rows.as_slice()) {
         (None, []) => return,
         (None, [row]) => !model.alerts_of(*row).is_empty(),
+        (Some(alert), _) => alert.cleared_at.is_none(),
         _ => true,
     };
     if !standing {
-        return model.tell(Tone::Bad, "Nothing to snooze: no alert stands here.", now);
+        let why = if of_alert.is_some() { "it is resolved" } else { "no alert stands here" };
+        return model.tell(Tone::Bad, format!("Nothing to snooze: {why}."), now);
     }
+    let of_alert = of_alert.map(|alert| alert.id);
     let work = |length| match of_alert {
         Some(alert) => Work::SnoozeAlert { alert, length },
         None => Work::Snooze { rows: rows.clone(), length },

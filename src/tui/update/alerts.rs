@@ -85,6 +85,9 @@ pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
 pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {
         None => {}
+        Some(row) if row.alert.cleared_at.is_some() => {
+            model.tell(Tone::Bad, "Nothing to acknowledge: it is resolved.", now);
+        }
         Some(row) if row.alert.acknowledged().is_some() => {
             model.tell(Tone::Bad, "It is acknowledged already, until its status changes.", now);
         }

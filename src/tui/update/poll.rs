@@ -77,13 +77,19 @@ fn cost(model: &Model, count: usize, now: Now) -> String {
 
 /// Asks whoever polls, and says whether anybody does.
 pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
-    let nobody = model.live_poller(now.wall).is_none_or(|report| report.health == "waiting");
-    let told = match (nobody, rows.len()) {
-        (true, 1) => "Nobody polls just now; it is asked about as soon as a poller runs.".to_owned(),
-        (true, count) => format!("Nobody polls just now; the {count} are asked about as soon as a poller runs."),
-        (false, 1) => "Asked to be polled next (one request; 5 s after its last at the earliest).".to_owned(),
-        (false, count) => format!("{count} asked to be polled next ({count} requests)."),
+    let health = model.live_poller(now.wall).map_or("waiting", |report| report.health.as_str());
+    let obstacle = match health {
+        "waiting" => Some("Nobody polls just now"),
+        "unreachable" => Some("The service can't be reached"),
+        "unauthorized" => Some("The service refuses the integrator ID"),
+        _ => None,
     };
-    model.tell(if nobody { Tone::Bad } else { Tone::Good }, told, now.mono);
+    let told = match (obstacle, rows.len()) {
+        (Some(why), 1) => format!("{why}; it is asked about as soon as that has passed."),
+        (Some(why), count) => format!("{why}; the {count} are asked about as soon as that has passed."),
+        (None, 1) => "Asked to be polled next (one request; 5 s after its last at the earliest).".to_owned(),
+        (None, count) => format!("{count} asked to be polled next ({count} requests)."),
+    };
+    model.tell(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, told, now.mono);
     vec![Effect::PollNow(rows)]
 }

@@ -678,6 +678,22 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
 }
 
 #[test]
+fn poll_now_says_what_stands_in_its_way() {
+    for (health, tone, said) in [
+        ("unreachable", Tone::Bad, "The service can't be reached; it is asked about as soon as that has passed."),
+        ("unauthorized", Tone::Bad, "The service refuses the integrator ID; it is asked about as soon as"),
+        ("throttled", Tone::Good, "Asked to be polled next"),
+    ] {
+        let mut model = dashboard("5");
+        let report = PollerReport { health: health.into(), ..at_work(now().wall) };
+        hear(&mut model, changed(Vec::new()), Some(report), now());
+        assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
+        let notice = model.notice.as_ref().unwrap();
+        assert!(notice.tone == tone && notice.text.starts_with(said), "{}", notice.text);
+    }
+}
+
+#[test]
 fn with_nothing_tracked_no_command_does_harm() {
     for key in COMMANDS.iter().flat_map(|command| command.keys) {
         let mut model = blank((80, 24));

@@ -47,7 +47,7 @@ const COLUMNS: [columns::Column<Column>; 8] = [
     (Column::Since, "FOR", 4, 0),
     (Column::Item, "ABOUT", 12, 38),
     (Column::Route, "ROUTE", 11, 60),
-    (Column::State, "STATE", 6, 46),
+    (Column::State, "STATE", 8, 46),
     (Column::By, "WHEN", 8, 70),
     (Column::Ticket, "TICKET", 9, 80),
 ];
@@ -154,7 +154,10 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
     match column {
         Column::Severity => (glance::mark(Some(severity)).into(), look.theme.severity(severity)),
         Column::Rule => (alert.rule.name().into(), look.theme.severity(severity)),
-        Column::Since => (ago(look, alert.raised_at), Style::new()),
+        // Of one that is resolved, for how long it stood.
+        Column::Since => {
+            (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(look.now.wall))), Style::new())
+        }
         Column::Item => {
             let about = match of_transaction {
                 Some(tx) => tx.told.transaction_id.short(look.theme.ellipsis),
@@ -208,13 +211,14 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
     let mut lines = vec![Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim())];
     let Some(row) = look.model.alert_list.row() else { return lines };
-    let raised = row.alert.raised_at.with_timezone(&look.model.setting.zone).format("%m-%d %H:%M:%S");
+    let stamp = |at: DateTime<Utc>| at.with_timezone(&look.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
+    let raised = stamp(row.alert.raised_at);
+    let case = match row.alert.cleared_at {
+        None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
+        Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
+    };
     let note = row.alert.acknowledged().and_then(|taken| taken.note.as_deref());
-    let texts = [
-        ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
-        ("NOTE", note.map(str::to_owned)),
-        ("DO", Some(action(look, row))),
-    ];
+    let texts = [case, ("NOTE", note.map(str::to_owned)), ("DO", Some(action(look, row)))];
     for (label, text) in texts {
         let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {

@@ -103,6 +103,20 @@ fn the_selected_alert_alone_is_acknowledged() {
 }
 
 #[test]
+fn what_is_resolved_is_neither_acknowledged_nor_snoozed() {
+    let mut model = dashboard("5");
+    let resolved = Alert { cleared_at: Some(now().wall), ..of(30, Rule::Regressed) };
+    hear(&mut model, everything(Vec::new(), vec![resolved]), None, now());
+    press(&mut model, &["A", "["], now());
+    assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Resolved, vec![id(30, Rule::Regressed)]));
+    for (key, said) in [("a", "Nothing to acknowledge: it is resolved."), ("z", "Nothing to snooze: it is resolved.")] {
+        press(&mut model, &[key], now());
+        let notice = model.notice.as_ref().unwrap();
+        assert!(matches!(model.overlay, Overlay::None) && notice.text == said, "{}", notice.text);
+    }
+}
+
+#[test]
 fn the_answer_is_about_the_alert_s_transaction() {
     let mut model = opened();
     press(&mut model, &["j", "c"], now());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, SetAside},
+    domain::alert::{Acknowledgement, Alert, SetAside},
     tui::effect::Effect,
 };
 
@@ -89,6 +89,15 @@ fn alerts_on_a_small_screen() {
 fn alerts_on_a_wide_screen() {
     let mut model = alert_list(WIDE);
     press(&mut model, &["G"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn what_is_resolved_says_what_was_and_for_how_long() {
+    let mut model = dashboard(SMALL);
+    let resolved = Alert { raised_at: ago(20, 0), cleared_at: Some(ago(3, 0)), ..alerts().remove(0) };
+    hear(&mut model, everything(Vec::new(), vec![resolved]), Some(at_work(ago(0, 1))), now());
+    press(&mut model, &["A", "["], now());
     insta::assert_snapshot!(screen(&model));
 }
 
