@@ -32,6 +32,8 @@ const OTHERS_FOLLOW: f64 = 0.1;
 const OTHERS: Duration = Duration::from_millis(50);
 /// How often a process with a request under way makes sure that the others know of it.
 const TENDED: Duration = Duration::from_millis(250);
+/// So long a refusal counts without another look at the ledger: somebody may have raised the limit meanwhile.
+const REFUSAL: Duration = Duration::from_secs(1);
 
 /// A taken slot; to be handed back with what became of the request.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct Budget {
     /// Slots that are taken for requests under way, and since when.
     taken: BTreeMap<u64, Mono>,
     next_slot: u64,
+    /// Until when the ledger refused a slot; nothing that others do makes it sooner, but for a higher limit.
+    refused: Option<Mono>,
     notes: Vec<Note>,
     tended: Mono,
     /// How many others wait whenever this one sends, the newer times weighing more.
@@ -102,11 +106,15 @@ impl Budget {
         let (taken, notes) = (BTreeMap::new(), Vec::new());
         // Slots of two processes are never the same, whatever becomes of their seats.
         let next_slot = u64::from(std::process::id()) << 32;
-        Self { ledger, shared, taken, next_slot, notes, tended: Mono::default(), others: 0.0, missed: 0, fault: None }
+        let (tended, refused) = (Mono::default(), None);
+        Self { ledger, shared, taken, next_slot, refused, notes, tended, others: 0.0, missed: 0, fault: None }
     }
 
     /// Takes a slot to send at `now`; refused before some moment, or until something happens.
     pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
+        if let Some(until) = self.refused.filter(|until| now < *until) {
+            return Err(Refused::Until(until));
+        }
         let slot = self.next_slot;
         match self.update(now, move |ledger, seat| ledger.take(SlotId { seat, slot }, now))? {
             Ok(others) => {
@@ -119,7 +127,13 @@ impl Budget {
             Err(Refused::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
                 Err(Refused::Until(now + OTHERS))
             }
-            Err(refused) => Err(refused),
+            Err(refused) => {
+                self.refused = match refused {
+                    Refused::Until(ready) if ready <= now + REFUSAL => Some(ready),
+                    _ => None,
+                };
+                Err(refused)
+            }
         }
     }
 
@@ -176,6 +190,7 @@ impl Budget {
 
     /// Changes the ledger, after whatever was noted before.
     fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refused> {
+        self.refused = None;
         let (taken, notes) = (&self.taken, &self.notes);
         let change = |ledger: &mut Ledger, seat| {
             ledger.recall(seat, taken);

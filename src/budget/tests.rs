@@ -331,6 +331,28 @@ fn who_sits_down_while_another_writes_says_its_limit_and_buries_the_dead_as_soon
 }
 
 #[test]
+fn a_refusal_counts_until_its_moment_without_another_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
+    let ticket = budget.take(at(1_000)).unwrap();
+    let refused = Err(Refused::Until(at(1_100)));
+    assert_eq!(budget.take(at(1_010)), refused);
+    let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
+    assert!(lock::try_lock(&file).unwrap());
+    // Whoever looked would have to wait for the lock.
+    assert_eq!(budget.take(at(1_099)), refused);
+    assert!(matches!(budget.take(at(1_100)), Err(Refused::Until(again)) if again > at(1_100)));
+    file.unlock().unwrap();
+    // What comes back, or another limit, is reason to look again.
+    answered(&mut budget, ticket, 1_101);
+    let _second = budget.take(at(1_102)).unwrap();
+    assert_eq!(budget.take(at(1_103)), Err(Refused::Until(at(1_202))));
+    budget.set_limit(100.0, at(1_104));
+    assert!(budget.take(at(1_150)).is_err(), "the spacing of the one before still holds");
+    assert!(budget.take(at(1_202)).is_ok());
+}
+
+#[test]
 fn a_process_that_is_stopped_while_it_writes_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();

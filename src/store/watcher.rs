@@ -56,7 +56,8 @@ impl Watcher {
 }
 
 fn look((connection, health): (&Connection, &Weak<Health>), commits: &watch::Sender<u64>, end: &Receiver<()>) {
-    let version = || connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0));
+    // Kept: to prepare it costs more than to ask.
+    let version = || connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get::<_, i64>(0));
     let mut last = version().unwrap_or_default();
     while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
         // A file that can't be read now may be read again; what ails it is the health's to say.

@@ -141,14 +141,17 @@ where
 
     fn run(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let Some(work) = self.work.take() else { return Ok(()) };
-        connection.execute_batch("SAVEPOINT job")?;
+        connection.prepare_cached("SAVEPOINT job")?.execute([])?;
         match work(connection) {
             // SQLite may have undone the others with it; and they would fare no better.
             Err(error) if connection.is_autocommit() || is_of_the_disk(&error) => return Err(error),
             done => self.done = Some(done),
         }
-        let end = if matches!(self.done, Some(Ok(_))) { "RELEASE job" } else { "ROLLBACK TO job; RELEASE job" };
-        Ok(connection.execute_batch(end)?)
+        if !matches!(self.done, Some(Ok(_))) {
+            connection.execute_batch("ROLLBACK TO job")?;
+        }
+        connection.prepare_cached("RELEASE job")?.execute([])?;
+        Ok(())
     }
 
     fn answer(self: Box<Self>, commit: Result<(), Trouble>) {
