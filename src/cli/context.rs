@@ -60,11 +60,16 @@ impl Context<'_> {
         if let (1, Some(tx), None) = (keys.len(), own.next(), own.next()) {
             return Ok(Some(tx.clone()));
         }
-        let way_out = if keys.len() == 1 { "name its profile with --profile" } else { "give more of the hash" };
+        let profiles: HashSet<_> = found.iter().map(|tx| tx.profile.as_str()).collect();
+        let way_out = match (keys.len(), profiles.len() == found.len()) {
+            (1, true) => "name its profile with --profile",
+            (1, false) => "name its source chain too, as here",
+            _ => "give more of the hash",
+        };
         writeln!(self.err, "`{}` fits several transactions; {way_out}:", text::clean(text))?;
         for tx in found {
-            let (hash, route) = (&tx.told.transaction_id, glance::route(tx));
-            writeln!(self.err, "  {hash}  {route}  profile {}", text::clean(&tx.profile))?;
+            let (name, route) = (tx.told.transaction_id.on_chain(&tx.told.from_chain), glance::route(tx));
+            writeln!(self.err, "  {name}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)
     }

@@ -40,6 +40,27 @@ impl TxHash {
         Self(text.into())
     }
 
+    /// What names a transaction where its hash alone doesn't: `42161:0x9f3c…`, its source chain and its hash.
+    pub fn on_chain(&self, from: &ChainId) -> String {
+        format!("{from}:{self}")
+    }
+
+    /// The chain and the hash of such a name; `None` of a hash alone, or of a link.
+    pub fn parse_on_chain(text: &str) -> Option<(ChainId, Self)> {
+        let (chain, hash) =
+            text.split_once(':').filter(|(chain, hash)| !chain.is_empty() && !hash.starts_with("//"))?;
+        Some((ChainId::new(chain), Self::new(hash))).filter(|_| !hash.is_empty())
+    }
+
+    /// The beginning and the end of a hash that was shortened, as lists show it ([`short`](Self::short)): `0x9f3c…e21b`.
+    pub fn parse_short(text: &str) -> Option<(String, String)> {
+        let (head, tail) = text.split_once('…').or_else(|| text.split_once("..."))?;
+        let is_end = |end: &str| end.len() >= 4 && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        // As they are compared by.
+        let written = |end: &str| if head.starts_with("0x") { end.to_ascii_lowercase() } else { end.to_owned() };
+        (is_end(head) && is_end(tail)).then(|| (written(head), written(tail)))
+    }
+
     /// The hash as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -104,5 +125,20 @@ mod tests {
     fn short_form_keeps_head_and_tail() {
         assert_eq!(TxHash::new("0x9f3c41aabbe21b").short("…"), "0x9f3c…e21b");
         assert_eq!(TxHash::new("0x9f3c").short("…"), "0x9f3c");
+    }
+
+    #[test]
+    fn what_lists_show_is_read_back() {
+        let ends = |head: &str, tail: &str| Some((head.to_owned(), tail.to_owned()));
+        assert_eq!(TxHash::parse_short("0x9F3c…e21B"), ends("0x9f3c", "e21b"));
+        assert_eq!(TxHash::parse_short("5UjQbc...HhAs"), ends("5UjQbc", "HhAs"));
+        for other in ["0x9f3c", "0x9f3c…", "…e21b", "0x9f3c…e*1b", "wait…please!"] {
+            assert_eq!(TxHash::parse_short(other), None, "{other}");
+        }
+        let (chain, hash) = (ChainId::new("42161"), TxHash::new("0xab"));
+        assert_eq!(TxHash::parse_on_chain(&hash.on_chain(&chain)), Some((chain, hash)));
+        for other in ["0xab", ":0xab", "42161:", "https://scan.example/tx/0xab"] {
+            assert_eq!(TxHash::parse_on_chain(other), None, "{other}");
+        }
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn part(word: &str) -> Option<TxHash> {
             word.len() >= SHORTEST && has_digit && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
         }
     };
-    is_part.then(|| TxHash::new(word))
+    (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))
 }
 
 /// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and

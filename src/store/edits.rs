@@ -122,8 +122,12 @@ pub(super) fn take_back(db: &Connection, profile: &str, at: DateTime<Utc>) -> Re
 
 /// Does again what was taken back last, unless something was done since.
 pub(super) fn do_again(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<TakenBack>, StoreError> {
-    let next = "SELECT id, summary, steps FROM edits WHERE profile = ?1 AND taken_back_at IS NOT NULL
-        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL) ORDER BY id LIMIT 1";
+    // What was taken back before something else was done isn't done again: it would come behind that.
+    let next = "SELECT id, summary, steps FROM edits AS undone WHERE profile = ?1 AND taken_back_at IS NOT NULL
+        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.id > undone.id
+            AND later.at >= undone.taken_back_at)
+        ORDER BY id LIMIT 1";
     turn(db, (profile, next), Going { way: Way::Again, at })
 }
 

@@ -6,7 +6,7 @@
 use std::{borrow::Cow, mem, ops::ControlFlow};
 
 use chrono::{DateTime, Utc};
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Statement, ToSql, params};
+use rusqlite::{CachedStatement, Connection, Statement, ToSql, params};
 
 use super::{
     changes::{self, Entry},
@@ -140,7 +140,8 @@ pub(super) fn novelty(db: &Connection, profile: &str, staged: &Staged) -> Result
     let (mut seen, mut stored) = (0, 0);
     staged.for_each_until(&mut |new| {
         seen += 1;
-        stored += u64::from(row_of(db, profile, &new.told)?.is_some());
+        let Told { from_chain, transaction_id, .. } = &new.told;
+        stored += u64::from(transactions::row_of(db, profile, from_chain, transaction_id)?.is_some());
         Ok(if stored > 0 && seen >= ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(match stored {
@@ -331,12 +332,6 @@ fn known(db: &Connection, profile: &str, told: &Told) -> Result<Option<Transacti
         (Some(_), None) => transactions::whole(db, known).map(Some),
         _ => Ok(Some(known)),
     }
-}
-
-fn row_of(db: &Connection, profile: &str, told: &Told) -> Result<Option<RowId>, StoreError> {
-    let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
-    let key = params![profile, told.from_chain.as_str(), told.transaction_id.key()];
-    Ok(db.prepare_cached(sql)?.query_row(key, |row| Ok(RowId(row.get(0)?))).optional()?)
 }
 
 /// Puts labels and notes on a transaction; the numbers of the notes.

@@ -340,6 +340,17 @@ impl Reader {
         if !exact.is_empty() {
             return Ok(Lookup::from(exact));
         }
+        if let Some((from, hash)) = TxHash::parse_on_chain(&text) {
+            let mut found = self.select("transaction_key = ?1", &hash.key())?;
+            found.retain(|tx| tx.told.from_chain == from);
+            if !found.is_empty() {
+                return Ok(Lookup::from(found));
+            }
+        }
+        if let Some((head, tail)) = TxHash::parse_short(&text) {
+            let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
+            return Ok(Lookup::from(self.select(by_ends, &format!("{head}*{tail}"))?));
+        }
         let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
         for part in parts.clone() {
             let found = self.select("transaction_key = ?1", &TxHash::new(part).key())?;

@@ -156,7 +156,8 @@ fn change(db: &Connection, step: &Step, going: Going) -> Result<bool, StoreError
             let (from, to) = going.ends(before, after);
             let sql = "UPDATE transactions SET ticket = ?3 WHERE id = ?1 AND ticket IS ?2";
             let done = db.prepare_cached(sql)?.execute(params![row, from, to])? > 0;
-            edited(db, (done, *row, "ticket"), going)
+            let told = to.as_deref().map_or_else(|| "no ticket".to_owned(), |ticket| format!("ticket {ticket}"));
+            edited(db, (done, *row, &told), going)
         }
         Step::Label { row, label, added } => {
             let (_, there) = going.ends(!added, *added);
@@ -165,7 +166,7 @@ fn change(db: &Connection, step: &Step, going: Going) -> Result<bool, StoreError
                 false => "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2",
             };
             let done = db.prepare_cached(sql)?.execute(params![row, label])? > 0;
-            edited(db, (done, *row, "labels"), going)
+            edited(db, (done, *row, &format!("label {}{label}", if there { '+' } else { '-' })), going)
         }
         Step::Note { row, note } => {
             let taken_back = (going.way == Way::Back).then(|| columns::moment(going.at));
@@ -200,7 +201,7 @@ fn set_polling(
         }
         false => {
             alerts::stand_again(db, row, going.at)?;
-            edited(db, (true, row.0, "tracking"), going)
+            edited(db, (true, row.0, "polled again"), going)
         }
     }
 }
@@ -238,7 +239,7 @@ fn poll_again(
             format!("untracked = 1 AND ({told} = '{}') BETWEEN {first} AND {last}", What::Untracked.name())
         },
     );
-    let again = What::Edited { fields: vec!["tracking".to_owned()], turned: Some(Turned::DoneAgain) };
+    let again = What::Edited { fields: vec!["polled again".to_owned()], turned: Some(Turned::DoneAgain) };
     changes::append_to_each(db, (rows.clone(), &which), &again, at)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;

@@ -321,6 +321,8 @@ fn a_transaction_is_found_by_hash_part_and_url() {
     }
     store.import("prod", vec![fixtures::new(1)], at(0)).wait().unwrap();
     assert!(matches!(reader.find(hash.as_str()).unwrap(), Lookup::Many(found) if found.len() == 2));
+    let shortened = hash.short("…");
+    assert!(matches!(reader.find(&shortened).unwrap(), Lookup::Many(found) if found.len() == 2), "{shortened}");
 }
 
 #[test]

@@ -114,12 +114,27 @@ pub(super) fn delete(db: &Connection, rows: &[RowId], at: DateTime<Utc>) -> Resu
     Ok(known.len())
 }
 
-/// The row of the one with this hash in a profile, or else in any.
+/// The row of the one with this hash in a profile, or else in any; of one with its chain before it, that in the profile.
 pub(super) fn known(db: &Connection, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
+    if let Some((from, hash)) = TxHash::parse_on_chain(hash.as_str()) {
+        return row_of(db, profile, &from, &hash);
+    }
     let sql = "SELECT id FROM transactions WHERE transaction_key = ? ORDER BY profile <> ?, id LIMIT 1";
     let row =
         db.prepare_cached(sql)?.query_row(params![hash.key(), profile], |row| row.get(0).map(RowId)).optional()?;
     Ok(row)
+}
+
+/// The row of the one with this hash on this source chain in a profile.
+pub(super) fn row_of(
+    db: &Connection,
+    profile: &str,
+    from: &ChainId,
+    hash: &TxHash,
+) -> Result<Option<RowId>, StoreError> {
+    let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
+    let key = params![profile, from.as_str(), hash.key()];
+    Ok(db.prepare_cached(sql)?.query_row(key, |row| row.get(0).map(RowId)).optional()?)
 }
 
 /// Everything that is tracked, whole, in the order in which it came.

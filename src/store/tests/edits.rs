@@ -53,6 +53,27 @@ fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
 }
 
 #[test]
+fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
+    let (_folder, store) = open();
+    let rows = vec![import_one(&store)];
+    let ticket = |ticket: &str, when| {
+        store
+            .edit("default", Edit::Ticket { rows: rows.clone(), ticket: Some(ticket.into()) }, at(when))
+            .wait()
+            .unwrap()
+    };
+    let back = |when| store.take_back("default", at(when)).wait().unwrap().map(|back| back.summary);
+    let again = |when| store.do_again("default", at(when)).wait().unwrap().map(|again| again.summary);
+    ticket("SUP-1", 1);
+    back(2).unwrap();
+    ticket("SUP-2", 3);
+    ticket("SUP-3", 4);
+    assert_eq!([back(5), back(6)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
+    // In the order in which they were done, and not the one from before.
+    assert_eq!([again(7), again(8), again(9)], [Some("ticket SUP-2".into()), Some("ticket SUP-3".into()), None]);
+}
+
+#[test]
 fn nothing_is_taken_back_over_what_happened_since() {
     let (_folder, store) = open();
     let row = import_one(&store);
