@@ -134,15 +134,16 @@ commands! {
     Pane       View [List]             "pane"        ""         ["P"]             "the detail to the side, below, or in brief";
     Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
-    Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket, copied to the clipboard";
-    Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu: hashes, IDs, links; y p for the packet that support asks for";
+    Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket on this one, copied to the clipboard";
+    Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu of this one: hashes, IDs, links; y p for the packet for support";
     Browser    Act  [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
     Links      Act  [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
-    Mark       Act  [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; ACT works on the marked ones";
+    Mark       Act  [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; changes go to the marked ones, if any";
     MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
     MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
     Acknowledge Act [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
     Snooze     Act  [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
+    Unacknowledge Act [List Detail Alerts] "unacknowledge" ""       []                "let what was acknowledged or snoozed fire again";
     PollNow    Act  [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
     PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
     Pause      Act  [List Detail]      "pause"       ""         ["p"]             "pause polling for a while, or go on";
@@ -163,7 +164,7 @@ commands! {
     Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
     NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
     PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
-    Changes    View [History]          "changes"     "changes only" ["v"]         "history: changes only, or the polls too";
+    Changes    View [History]          "changes"     "polls too or not" ["v"]         "history: changes only, or the polls too";
     Wrap       View [Raw Log]          "wrap"        "wrap"     ["w"]             "wrap long lines of the raw body or of the log, or cut them";
     CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
     NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";

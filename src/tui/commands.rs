@@ -62,6 +62,12 @@ pub(super) fn snooze(desk: &Desk, rows: Vec<RowId>, until: Snooze) -> Result<Str
     edit(desk, Edit::Snooze { alerts, until })
 }
 
+/// Lets whatever stands for transactions and is set aside fire again.
+pub(super) fn unacknowledge(desk: &Desk, rows: Vec<RowId>) -> Result<String, StoreError> {
+    let alerts = standing(&desk.store, rows, |alert| alert.set_aside.is_some())?;
+    edit(desk, Edit::Unacknowledge(alerts))
+}
+
 /// The numbers of what stands for transactions and is wanted.
 fn standing(store: &Store, rows: Vec<RowId>, wanted: fn(&Alert) -> bool) -> Result<Vec<i64>, StoreError> {
     let reader = store.reader()?;

@@ -35,6 +35,8 @@ pub enum Work {
         /// In the person's words.
         note: Option<String>,
     },
+    /// Let whatever stands for these transactions and is set aside fire again.
+    Unacknowledge(Vec<RowId>),
     /// Snooze whatever stands for these transactions.
     Snooze {
         /// Which ones.
@@ -87,6 +89,7 @@ impl Work {
                 Edit::Untrack(rows) | Edit::Note { rows, .. } | Edit::Ticket { rows, .. } | Edit::Labels { rows, .. },
             )
             | Self::Acknowledge { rows, .. }
+            | Self::Unacknowledge(rows)
             | Self::Snooze { rows, .. } => rows,
             Self::Edit(_) | Self::SnoozeAlert { .. } | Self::Export { .. } => &[],
         }

@@ -134,7 +134,14 @@ impl Desk {
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {
                 let row = |hash: &TxHash| {
-                    let same = |tx: &&Transaction| tx.told.transaction_id.key() == hash.key();
+                    let (from, key) = match TxHash::parse_on_chain(hash.as_str()) {
+                        Some((from, hash)) => (Some(from), hash.key()),
+                        None => (None, hash.key()),
+                    };
+                    let same = |tx: &&Transaction| {
+                        tx.told.transaction_id.key() == key
+                            && from.as_ref().is_none_or(|from| tx.told.from_chain == *from)
+                    };
                     (hash.as_str().to_owned(), self.transactions.values().find(same).map(|tx| tx.id))
                 };
                 Msg::Known(hashes.iter().map(row).collect())

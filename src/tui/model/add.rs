@@ -136,7 +136,10 @@ impl AddForm {
 
     /// Adds a piece of pasted text at the end, without the integrator ID that a command or a body carries.
     pub fn paste(&mut self, text: &str) {
-        let text = format!("{}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));
+        // A hash or a link behind a whole word is another one; what comes in many parts is cut anywhere, and hardly there.
+        let is_another = text.starts_with("0x") || text.starts_with("http");
+        let gap = if is_another && self.input.value().ends_with(char::is_alphanumeric) { "\n" } else { "" };
+        let text = format!("{}{gap}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));
         let text = intake::without_id(&text);
         let (whole, last) = text.rsplit_once('\n').map_or((None, &*text), |(whole, last)| (Some(whole), last));
         self.lines.extend(whole.into_iter().flat_map(|whole| whole.split('\n')).map(str::to_owned));
@@ -153,7 +156,7 @@ impl AddForm {
             if let Some(before) = before.remove(&found.key()) {
                 found.keep(before, any_chain);
             }
-            found.known = found.hash().and_then(|hash| self.tracked.get(hash.as_str()).copied().flatten());
+            found.known = found.asked().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
             self.found.push(found);
         }
         self.place = self.place.min(self.found.len().saturating_sub(1));
@@ -164,9 +167,9 @@ impl AddForm {
     /// [`take_in`](Self::take_in).
     pub fn ask(&mut self) -> Vec<TxHash> {
         let mut seen = HashSet::new();
-        let hashes = self.found.iter().filter_map(Found::hash);
-        let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.as_str()));
-        let unknown: Vec<TxHash> = unknown.cloned().collect();
+        let hashes = self.found.iter().filter_map(Found::asked);
+        let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
+        let unknown: Vec<TxHash> = unknown.collect();
         self.asked = !unknown.is_empty();
         unknown
     }
@@ -176,7 +179,7 @@ impl AddForm {
         self.tracked.extend(known);
         self.asked = false;
         for found in &mut self.found {
-            let row = found.hash().map(|hash| self.tracked.get(hash.as_str()).copied());
+            let row = found.asked().map(|asked| self.tracked.get(asked.as_str()).copied());
             // What was pasted since is still asked about.
             self.asked |= row == Some(None);
             found.known = row.flatten().flatten();

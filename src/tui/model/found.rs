@@ -110,6 +110,14 @@ impl Found {
         }
     }
 
+    /// What to ask for, to know whether it is tracked: with its chain, if that is said too.
+    pub fn asked(&self) -> Option<TxHash> {
+        match &self.pasted.content {
+            Content::Complete(new) => Some(TxHash::new(new.told.transaction_id.on_chain(&new.told.from_chain))),
+            _ => self.hash().cloned(),
+        }
+    }
+
     /// What became of it.
     pub fn verdict(&self) -> Verdict {
         match (&self.pasted.content, self.known) {

@@ -8,6 +8,7 @@ pub mod add;
 pub mod alerts;
 pub mod columns;
 pub mod detail;
+pub mod detour;
 pub mod found;
 pub mod help;
 pub mod history;
@@ -35,6 +36,7 @@ use self::{
     add::AddForm,
     alerts::AlertList,
     detail::Detail,
+    detour::Detour,
     help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
@@ -236,6 +238,8 @@ pub struct Model {
     pub poller: Option<PollerReport>,
     /// What stands in the way of keeping things in the store, if anything does.
     pub trouble: Option<String>,
+    /// Where the person was, if everything is shown only for the sake of what they looked for.
+    pub detour: Option<Detour>,
     /// A sentence for the person.
     pub notice: Option<Notice>,
     /// What became of the text that was copied last, in words; `None` until that is known.
@@ -277,6 +281,7 @@ impl Model {
             looked_at: None,
             poller: None,
             trouble: None,
+            detour: None,
             notice: None,
             copied: None,
             size,
@@ -312,7 +317,7 @@ impl Model {
     pub fn to_remember(&self) -> Memory {
         let mut memory = self.memory.clone();
         memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
-        memory
+        self.without_detour(memory)
     }
 
     /// Takes in a part of the list that was read.

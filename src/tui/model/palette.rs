@@ -11,7 +11,7 @@ use tui_input::Input;
 use crate::{
     domain::filter::SortBy,
     tui::{
-        command::{COMMANDS, Command, Context, Id},
+        command::{COMMANDS, Command, Context, Group, Id},
         theme::Shipped,
     },
 };
@@ -30,6 +30,8 @@ pub struct Palette {
     pub offers: Vec<Offer>,
     /// Which of these is chosen.
     pub chosen: usize,
+    /// Whether the person chose it among the offers.
+    is_picked: bool,
 }
 
 /// A command that may be meant.
@@ -44,7 +46,8 @@ pub struct Offer {
 impl Palette {
     /// One in which this is typed already.
     pub fn new(contexts: &'static [Context], text: &str) -> Self {
-        let mut palette = Self { input: Input::new(text.to_owned()), contexts, offers: Vec::new(), chosen: 0 };
+        let mut palette =
+            Self { input: Input::new(text.to_owned()), contexts, offers: Vec::new(), chosen: 0, is_picked: false };
         palette.look_again();
         palette
     }
@@ -57,13 +60,21 @@ impl Palette {
             Some(with_arguments(command, argument.trim()))
         });
         self.offers = with_argument.unwrap_or_else(|| by_name(self.contexts, text.trim()));
-        self.chosen = 0;
+        (self.chosen, self.is_picked) = (0, false);
+    }
+
+    /// Whether the chosen one is a guess that may do harm: it changes something, and its name doesn't begin with what was typed.
+    pub fn is_daring(&self) -> bool {
+        let typed = self.input.value().trim();
+        let is_named = |name: &str| typed.is_empty() || name.starts_with(typed) || typed.starts_with(name);
+        let chosen = self.offers.get(self.chosen).map(|offer| offer.command);
+        !self.is_picked && chosen.is_some_and(|command| command.group == Group::Act && !is_named(command.name))
     }
 
     /// Chooses another offer, so many further down.
     pub fn move_by(&mut self, offers: isize) {
         let last = self.offers.len().saturating_sub(1);
-        self.chosen = self.chosen.saturating_add_signed(offers).min(last);
+        (self.chosen, self.is_picked) = (self.chosen.saturating_add_signed(offers).min(last), true);
     }
 
     /// Writes the chosen offer out, to go on behind it.
@@ -87,10 +98,18 @@ fn by_name(contexts: &'static [Context], text: &str) -> Vec<Offer> {
     let texts = applying(contexts).map(|command| (command, format!("{} {}", command.name, command.help)));
     let offer = |command| Offer { command, argument: String::new() };
     // A name is nearer than the words that explain it.
-    let bonus = |command: &Command| u32::from(command.name.starts_with(text)) * 1_000;
-    let mut scored: Vec<_> = scores(text, texts).map(|(command, score)| (command, score + bonus(command))).collect();
-    scored.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
-    scored.into_iter().map(|(command, _)| offer(command)).collect()
+    best_first(text, scores(text, texts), |command| command.name).into_iter().map(offer).collect()
+}
+
+/// What begins with the text comes first, the shortest of it before the others; then what matches best.
+fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl Fn(&T) -> &str) -> Vec<T> {
+    let begins = |name: &str| !text.is_empty() && name.starts_with(text);
+    let mut scored: Vec<_> = scored.collect();
+    scored.sort_by_key(|(found, score)| {
+        let name = name(found);
+        (!begins(name), if begins(name) { name.len() } else { 0 }, std::cmp::Reverse(*score))
+    });
+    scored.into_iter().map(|(found, _)| found).collect()
 }
 
 /// A command with what is typed behind it, or with each value that this may mean.
@@ -103,7 +122,7 @@ fn with_arguments(command: &'static Command, typed: &str) -> Vec<Offer> {
     };
     // Several keys, or one that is turned round, are typed whole.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
-    let mut found: Vec<_> = scores(typed, names).map(|(name, _)| offer(name)).collect();
+    let mut found: Vec<_> = best_first(typed, scores(typed, names), |name| name).into_iter().map(offer).collect();
     if found.is_empty() {
         found.push(offer(typed.to_owned()));
     }
@@ -139,12 +158,25 @@ mod tests {
         assert_eq!(offered("xyzzy plugh"), []);
         // What doesn't apply in the list isn't offered there.
         assert!(offered("back").iter().all(|(name, _)| *name != "back"));
+        assert_eq!(offered("q")[0].0, "quit");
+        assert_eq!(offered("unack")[0].0, "unacknowledge");
+    }
+
+    #[test]
+    fn what_changes_something_is_named_or_chosen_and_never_guessed() {
+        let daring = |text: &str| Palette::new(&[Context::List], text).is_daring();
+        assert!(daring("utrack") && daring("mark all that"));
+        assert!(!daring("untr") && !daring("delete yes") && !daring("") && !daring("thm"));
+        let mut palette = Palette::new(&[Context::List], "utrack");
+        palette.move_by(0);
+        assert!(!palette.is_daring(), "it was chosen");
     }
 
     #[test]
     fn what_a_command_works_with_is_offered_or_taken_as_it_is() {
         assert_eq!(offered("sort age")[0], ("sort", "age".into()));
         assert_eq!(offered("sort tick")[0], ("sort", "ticket".into()));
+        assert_eq!(offered("theme da")[0], ("theme", "dark".into()));
         assert_eq!(offered("sort ").len(), SortBy::ALL.len());
         assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
         assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);

@@ -83,6 +83,7 @@ impl Dashboard {
             let outcome = match work.clone() {
                 Work::Edit(edit) => commands::edit(&desk, edit),
                 Work::Acknowledge { rows, note } => commands::acknowledge(&desk, rows, note),
+                Work::Unacknowledge(rows) => commands::unacknowledge(&desk, rows),
                 Work::Snooze { rows, length } => commands::snooze(&desk, rows, length.from(at)),
                 Work::SnoozeAlert { alert, length } => {
                     let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };

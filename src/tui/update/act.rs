@@ -79,6 +79,18 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     }
 }
 
+/// Lets what was acknowledged or snoozed fire again.
+pub(super) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
+    if model.screen == Screen::Alerts {
+        let alert = model.alert_list.row().map(|row| row.alert.id);
+        return alert.map(|alert| Effect::Work(Work::Edit(Edit::Unacknowledge(vec![alert])))).into_iter().collect();
+    }
+    match targets(model, now) {
+        rows if rows.is_empty() => Vec::new(),
+        rows => vec![Effect::Work(Work::Unacknowledge(rows))],
+    }
+}
+
 /// Offers how long what stands is snoozed.
 pub(super) fn snooze(model: &mut Model, now: Mono) {
     let rows = match model.screen {

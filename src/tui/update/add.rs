@@ -11,9 +11,8 @@ use crate::{
     domain::{ask, ids::RowId, text},
     store::ImportReport,
     tui::model::{
-        Model, Overlay, Tone,
+        Model, Overlay, Screen, Tone,
         add::{Focus, Found, Verdict},
-        list::Tab,
     },
 };
 
@@ -170,19 +169,21 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
+    let is_of_alerts = model.screen == Screen::Alerts || model.alert_list.is_behind;
     model.overlay = Overlay::None;
     model.open_detail();
-    reveal(model, row)
+    let effects = reveal(model, row);
+    model.alert_list.is_behind = is_of_alerts;
+    effects
 }
 
-/// Shows a transaction, whatever view and filter hide it; one that the store hasn't told us of yet as soon as it does.
+/// Shows a transaction, whatever view and filter hide it, which come back by Esc; one that the store hasn't told us of yet as
+/// soon as it does.
 fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
-    // From here Esc leads to the list.
     model.alert_list.is_behind = false;
     if hidden {
-        model.show(Tab::All);
-        model.list.set_filter("", "");
+        model.begin_detour();
     }
     model.list.want(row);
     if hidden { vec![Effect::Count] } else { Vec::new() }
@@ -203,8 +204,10 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let was_sent = matches!(&model.overlay, Overlay::Add(form) if form.is_sent);
             let is_done = quote::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
+                // Of one alone that is known just so, its verdict is what somebody wants.
+                let is_known = (new + changed, known) == (0, 1);
                 model.overlay = Overlay::None;
-                return reveal(model, row);
+                return if is_known { open(model, row) } else { reveal(model, row) };
             }
         }
         Err(error) if quote::on_not_tracked(model, &error) => {}

@@ -72,13 +72,14 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
 /// Where Esc leads from what is open, or from here.
 pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     let was_behind = std::mem::take(&mut model.alert_list.is_behind);
+    let count = model.end_detour().then_some(Effect::Count);
     if was_behind && matches!(model.screen, Screen::Detail) {
-        return open(model, now);
+        return open(model, now).into_iter().chain(count).collect();
     }
     model.screen = Screen::List;
     // What was open may have left the view meanwhile.
     model.look_again();
-    Vec::new()
+    count.into_iter().collect()
 }
 
 /// Asks for the note of an acknowledgement.

@@ -18,6 +18,8 @@ pub(super) fn open(model: &mut Model) {
 }
 
 pub(super) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
+    // Who filters wants to see that.
+    model.detour = None;
     match &model.overlay {
         Overlay::Filter { selected, before, .. } => {
             model.list.set_filter(text, before);
@@ -46,10 +48,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         KeyCode::Enter => {}
         KeyCode::Tab => {
-            let found = complete(input.value());
-            let (kept, typed) = input.value().split_at_checked(found.start).unwrap_or_default();
-            if found.common().len() > typed.len() {
-                let text = format!("{kept}{}", found.common());
+            if let Some(text) = completed(input.value()) {
                 return write(model, text);
             }
         }
@@ -63,6 +62,21 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
     }
     Vec::new()
+}
+
+/// What Tab makes of a text: it adds what all offers share, else takes the first of them; and a whole word gives way to the one
+/// after it.
+fn completed(text: &str) -> Option<String> {
+    let found = complete(text);
+    let (kept, typed) = text.split_at_checked(found.start)?;
+    if found.common().len() > typed.len() {
+        return Some(format!("{kept}{}", found.common()));
+    }
+    let siblings = complete(kept).words;
+    let after = siblings.iter().position(|word| word == typed).and_then(|here| siblings.get(here + 1));
+    let next =
+        found.words.first().or(after).or(siblings.first().filter(|_| siblings.iter().any(|word| word == typed)))?;
+    Some(format!("{kept}{next}"))
 }
 
 pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
@@ -88,4 +102,28 @@ fn fetch(model: &mut Model, further: isize) -> Vec<Effect> {
     *used = place.checked_sub(1);
     let text = used.and_then(|place| model.memory.used.get(place)).unwrap_or(before).clone();
     write(model, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tab_adds_what_is_shared_takes_the_first_and_goes_on_from_a_whole_word() {
+        let after = |text: &str| completed(text).unwrap_or_default();
+        assert_eq!(after("vip is:uns"), "vip is:unsettled");
+        assert_eq!(after("is:"), format!("is:{}", complete("is:").words[0]));
+        let words = complete("is:").words;
+        let mut text = String::from("is:");
+        let gone_through: Vec<String> = (0..=words.len())
+            .map(|_| {
+                text = after(&text);
+                text["is:".len()..].to_owned()
+            })
+            .collect();
+        assert_eq!(gone_through, [&words[..], &words[..1]].concat(), "and around");
+        assert_eq!(after("").len(), complete("").words[0].len());
+        assert_eq!(completed("0xab"), None);
+        assert_eq!(completed("ticket:SUP"), None);
+    }
 }

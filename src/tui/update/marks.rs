@@ -69,6 +69,7 @@ pub(super) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
+        true if model.marks.is_empty() => model.tell(Tone::Bad, "Nothing is shown that could be marked.", now),
         true => {
             let clear = model.setting.keys.shown(Id::Clear);
             let text = format!("{} marked (x): actions work on these; {clear} unmarks.", model.marks.count());

@@ -393,8 +393,25 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     }
 }
 
+/// Whether a command does something with the transaction that is selected.
+fn needs_one(id: Id) -> bool {
+    let on_marked =
+        matches!(id, Id::Untrack | Id::Unacknowledge | Id::Acknowledge | Id::Snooze | Id::Note | Id::Ticket);
+    let on_one = matches!(id, Id::Open | Id::Copy | Id::Browser | Id::Links | Id::PollNow | Id::Answer | Id::Mark);
+    on_marked || on_one || matches!(id, Id::Labels | Id::FullScreen)
+}
+
 /// Carries a command out.
 pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
+    let has_none = match model.screen {
+        Screen::Alerts => model.alert_list.row().is_none(),
+        _ => model.list.selected.is_none() && model.marks.is_empty(),
+    };
+    if has_none && needs_one(id) {
+        let why = if model.screen == Screen::Alerts { "No alert" } else { "No transaction" };
+        model.tell(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
+        return Vec::new();
+    }
     match id {
         Id::Quit | Id::QuitRoot => vec![Effect::Quit],
         Id::Redraw => vec![Effect::Redraw],
@@ -407,6 +424,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Pause => poll::pause(model, now),
         Id::Answer => answer(model, now),
         Id::Untrack => act::untrack(model, now.mono),
+        Id::Unacknowledge => act::unacknowledge(model, now.mono),
         Id::Undo => vec![Effect::TakeBack],
         Id::Redo => vec![Effect::DoAgain],
         Id::Alerts => alerts::open(model, now.mono),
@@ -418,7 +436,8 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         }
         Id::Back if !matches!(model.overlay, Overlay::Answer { .. }) => alerts::back(model, now.mono),
         Id::FullScreen if model.screen == Screen::Detail => alerts::back(model, now.mono),
-        Id::Clear if model.marks.is_empty() => filter::set(model, ""),
+        Id::Clear if model.marks.is_empty() && model.detour.is_none() => filter::set(model, ""),
+        Id::Clear if model.marks.is_empty() => alerts::back(model, now.mono),
         Id::MarkRange => marks::range(model, now.mono),
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
         Id::Reverse => order::reverse(model, now),
@@ -496,6 +515,10 @@ fn turn(model: &mut Model, id: Id, now: Now) {
 /// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
 fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    if model.end_detour() {
+        // Where it began isn't asked for.
+        model.list.wanted = None;
+    }
     model.show(tab);
     model.look_again();
     vec![Effect::Count]

@@ -52,7 +52,12 @@ pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
 }
 
 fn run(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Overlay::Palette(palette) = &model.overlay else { return Vec::new() };
+    let Overlay::Palette(palette) = &mut model.overlay else { return Vec::new() };
+    if palette.is_daring() {
+        // Written out first: the next Enter runs what was meant, or what wasn't is seen.
+        palette.complete();
+        return Vec::new();
+    }
     let Some(Offer { command, argument }) = palette.offers.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
         model.tell(Tone::Bad, format!("There is no command `{typed}` here; Esc leaves."), now.mono);

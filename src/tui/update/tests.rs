@@ -206,6 +206,10 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
         Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
         Id::Untrack => effects == [Effect::Work(Work::Edit(Edit::Untrack(vec![RowId(21)])))],
+        Id::Unacknowledge if model.screen == Screen::Alerts => {
+            effects == [Effect::Work(Work::Edit(Edit::Unacknowledge(vec![1_309])))]
+        }
+        Id::Unacknowledge => effects == [Effect::Work(Work::Unacknowledge(vec![RowId(21)]))],
         Id::Undo => effects == [Effect::TakeBack],
         Id::Redo => effects == [Effect::DoAgain],
         Id::Down => after == before + 1,
@@ -376,8 +380,8 @@ fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
     assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("status:ongoing", 20));
     press(&mut model, &["Esc", "/"], now());
     type_in(&mut model, "is:", now());
-    press(&mut model, &["Tab"], now());
-    assert_eq!(model.list.filter_text, "is:");
+    press(&mut model, &["Tab", "Tab"], now());
+    assert_eq!(model.list.filter_text, "is:overdue", "of several the first, and the one after it");
     press(&mut model, &["Up"], now());
     assert_eq!(model.list.filter_text, "status:ongoing");
     press(&mut model, &["Up", "Up", "Up"], now());

@@ -169,7 +169,7 @@ fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     let facts = [
         ("Status", format!("{}, # not documented", statuses.join(", "))),
         ("Severity", "!! act now, ! look, i for information; a acknowledged, z snoozed".to_owned()),
-        ("Row", "> selected, x marked, X both; ACT works on marked ones, if any".to_owned()),
+        ("Row", "> selected, x marked, X both; changes go to the marked ones, if any".to_owned()),
         ("DUE", "until support may be contacted; with a minus: since".to_owned()),
     ];
     facts

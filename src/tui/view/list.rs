@@ -152,6 +152,9 @@ fn empty(look: &Look<'_>) -> Vec<String> {
         ];
     }
     match model.list.filter_text.as_str() {
+        _ if model.list.filter_error.is_some() => {
+            vec!["This is what passed before the filter was wrong: nothing.".into()]
+        }
         "" => vec![format!("Nothing here. {} shows everything.", shown(Id::All))],
         _ => vec![format!("The filter hides all of them. {} clears it.", shown(Id::Clear))],
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     intake::Content,
-    tui::model::add::{AddForm, Extra, Verdict},
+    tui::model::add::{AddForm, Extra, Found, Verdict},
 };
 
 fn form(model: &Model) -> &AddForm {
@@ -55,6 +55,86 @@ fn a_part_of_a_tracked_hash_opens_it() {
     assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits, a whole hash has 64"), "{reason}");
     // And a word is no part of a hash.
     assert_eq!(form(&pasted("please")).found[0].hash(), None);
+}
+
+#[test]
+fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
+    let hash = |row| tx::transaction(row).told.transaction_id.to_string();
+    let mut model = dashboard("4");
+    let settled = model.list.part.rows[0];
+    press(&mut model, &["2", "/"], now());
+    type_in(&mut model, "sort:hash", now());
+    press(&mut model, &["Enter", "j"], now());
+    let before = (model.list.tab, model.list.selected, model.to_remember());
+    // One that this view doesn't hold, and then another.
+    for row in [settled, RowId(21)] {
+        model.take(Msg::Paste(hash(row.0)), now());
+        press(&mut model, &["Enter"], now());
+        assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(row)));
+        assert_eq!(model.to_remember(), before.2, "a detour isn't remembered");
+    }
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.screen, &(model.list.tab, model.list.selected, model.to_remember())), (Screen::List, &before));
+    // From among the alerts it leads back to these.
+    press(&mut model, &["A"], now());
+    model.take(Msg::Paste(hash(settled.0)), now());
+    press(&mut model, &["Enter", "c", "Esc", "Esc"], now());
+    assert_eq!(model.screen, Screen::Alerts);
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Active));
+    // Who chooses another view meanwhile stays there.
+    model.take(Msg::Paste(hash(settled.0)), now());
+    press(&mut model, &["Enter", "4", "Esc"], now());
+    assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Done));
+    assert_eq!(model.memory.filter_of(Tab::Active), "sort:hash");
+}
+
+#[test]
+fn what_is_tracked_anew_is_shown_among_all_until_esc() {
+    let mut model = dashboard("2");
+    let filter = model.list.filter_text.clone();
+    model.take(Msg::Paste(link(99)), now());
+    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
+    if let Overlay::Add(form) = &mut model.overlay {
+        form.is_sent = true;
+    }
+    model.take(Msg::Imported(Ok(report)), now());
+    assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::All));
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.tab, &model.list.filter_text), (Tab::Active, &filter));
+}
+
+#[test]
+fn the_same_hash_on_another_chain_is_another_transaction() {
+    let tx = tx::transaction(21);
+    let row = |from: &str| format!("{},{from},8453,q-1", tx.told.transaction_id);
+    let model = pasted(&row(tx.told.from_chain.as_str()));
+    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    let model = pasted(&row("10"));
+    assert_eq!(form(&model).found[0].verdict(), Verdict::Ready);
+}
+
+#[test]
+fn a_second_paste_is_another_line() {
+    let mut model = pasted(&link(98));
+    model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
+    let hashes: Vec<_> = form(&model).found.iter().filter_map(Found::hash).cloned().collect();
+    assert_eq!(hashes, [98, 99].map(|number| TxHash::new(format!("0x{number:064x}"))));
+    // What comes in parts stays together.
+    let mut model = pasted("0x00000000000000000000000000000000");
+    model.take(Msg::Paste("00000000000000000000000000000099".into()), now());
+    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(format!("0x{:064}", 99))));
+}
+
+#[test]
+fn one_that_is_known_just_so_is_opened() {
+    let mut model = pasted(&link(21));
+    if let Overlay::Add(form) = &mut model.overlay {
+        form.is_sent = true;
+    }
+    let report = ImportReport { unchanged: [RowId(21)].into_iter().collect(), ..ImportReport::default() };
+    model.take(Msg::Imported(Ok(report)), now());
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
 }
 
 #[test]

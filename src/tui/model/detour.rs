@@ -1,0 +1,45 @@
+//! A detour: everything is shown for the sake of a transaction that was looked for, and then again what was shown before.
+//!
+//! It must never outlive what a person chooses to see instead, nor be remembered for the next start.
+
+use super::{Model, list::Tab, memory::Memory};
+use crate::domain::ids::RowId;
+
+/// Where a person was before.
+#[derive(Debug)]
+pub struct Detour {
+    left: Memory,
+    selected: Option<RowId>,
+}
+
+impl Model {
+    /// Shows everything, without a filter.
+    pub fn begin_detour(&mut self) {
+        let detour = Detour { left: self.to_remember(), selected: self.list.selected };
+        // What was looked for on a detour is another part of it.
+        self.detour.get_or_insert(detour);
+        self.show(Tab::All);
+        self.list.set_filter("", "");
+    }
+
+    /// Shows what was shown before, if this is a detour; whether it was.
+    pub fn end_detour(&mut self) -> bool {
+        let memory = self.to_remember();
+        let Some(Detour { left, selected }) = self.detour.take() else { return false };
+        let tab = left.tab();
+        self.memory = memory;
+        self.show_as_left(tab);
+        (self.list.selected, self.list.wanted) = (selected, selected);
+        true
+    }
+
+    /// What is remembered of a detour's views is how they were before it.
+    pub(super) fn without_detour(&self, memory: Memory) -> Memory {
+        match &self.detour {
+            Some(Detour { left: Memory { view, filters, columns, .. }, .. }) => {
+                Memory { view: *view, filters: filters.clone(), columns: columns.clone(), ..memory }
+            }
+            None => memory,
+        }
+    }
+}
