@@ -6,10 +6,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
+    time::Duration,
 };
 
 use chrono::SecondsFormat;
-use hoptop::domain::transaction::NewTransaction;
+use hoptop::{clock::Clock, domain::transaction::NewTransaction};
 
 use crate::{Bench, material};
 
@@ -103,7 +104,10 @@ impl Drop for Filled {
             let mut files = fs::read_dir(self.0.with_file_name("backups")).into_iter().flatten().flatten();
             files.any(|file| is_backup(file.file_name().to_str().unwrap()))
         };
-        while !is_made() {
+        // If it fails it isn't waited for.
+        let clock = Clock::system();
+        let until = clock.now().mono + Duration::from_secs(30);
+        while !is_made() && clock.now().mono < until {
             thread::yield_now();
         }
     }

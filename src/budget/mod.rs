@@ -32,7 +32,8 @@ const OTHERS_FOLLOW: f64 = 0.1;
 const OTHERS: Duration = Duration::from_millis(50);
 /// How often a process with a request under way makes sure that the others know of it.
 const TENDED: Duration = Duration::from_millis(250);
-/// So long a refusal counts without another look at the ledger: somebody may have raised the limit meanwhile.
+/// So long a refusal counts at most without another look at the ledger: somebody may have raised the limit meanwhile, or the rate
+/// may have grown back.
 const REFUSAL: Duration = Duration::from_secs(1);
 
 /// A taken slot; to be handed back with what became of the request.
@@ -75,7 +76,7 @@ pub struct Budget {
     /// Slots that are taken for requests under way, and since when.
     taken: BTreeMap<u64, Mono>,
     next_slot: u64,
-    /// Until when the ledger refused a slot; nothing that others do makes it sooner, but for a higher limit.
+    /// Until when the ledger refused a slot: what others do makes it later, or a little sooner.
     refused: Option<Mono>,
     notes: Vec<Note>,
     tended: Mono,

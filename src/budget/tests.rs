@@ -343,13 +343,21 @@ fn a_refusal_counts_until_its_moment_without_another_look() {
     assert_eq!(budget.take(at(1_099)), refused);
     assert!(matches!(budget.take(at(1_100)), Err(Refused::Until(again)) if again > at(1_100)));
     file.unlock().unwrap();
-    // What comes back, or another limit, is reason to look again.
     answered(&mut budget, ticket, 1_101);
-    let _second = budget.take(at(1_102)).unwrap();
-    assert_eq!(budget.take(at(1_103)), Err(Refused::Until(at(1_202))));
-    budget.set_limit(100.0, at(1_104));
-    assert!(budget.take(at(1_150)).is_err(), "the spacing of the one before still holds");
-    assert!(budget.take(at(1_202)).is_ok());
+    assert!(budget.take(at(1_102)).is_ok());
+}
+
+#[test]
+fn another_limit_is_reason_to_look_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
+    let ticket = budget.take(at(1_000)).unwrap();
+    answered(&mut budget, ticket, 1_500);
+    assert_eq!(budget.take(at(1_600)), Err(Refused::Until(at(2_500))));
+    budget.set_limit(10.0, at(1_700));
+    // The spacing of the one before holds, and the rest of its slot doesn't any more.
+    assert_eq!(budget.take(at(1_800)), Err(Refused::Until(at(2_000))));
+    assert!(budget.take(at(2_000)).is_ok());
 }
 
 #[test]

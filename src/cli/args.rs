@@ -2,7 +2,7 @@
 //!
 //! Only shapes and help; what a command does is in its own file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -87,6 +87,13 @@ pub struct GlobalArgs {
     /// Plain lines instead of a screen, for screen readers [env ACCESSIBLE]
     #[arg(long, global = true)]
     plain: bool,
+}
+
+impl GlobalArgs {
+    /// The store, if it was named.
+    pub fn db(&self) -> Option<&Path> {
+        self.db.as_deref()
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

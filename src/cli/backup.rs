@@ -16,7 +16,7 @@ use super::{context::Context, exit::Exit, signals};
 use crate::{
     clock::Clock,
     domain::text,
-    store::{BackupReport, Existing, Store},
+    store::{BackupReport, Due, Existing, Store},
 };
 
 /// The day's backup of a store of so many bytes takes a second at most.
@@ -68,16 +68,16 @@ pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Makes the day's backup if it is due, and says so.
-pub fn daily(store: &Store) -> Result<Exit> {
+/// Makes the day's backup of the store at `path` if it is due, and says so. It only reads the store.
+pub fn daily(path: &Path) -> Result<Exit> {
     let ear = signals::Ear::open()?;
-    let made_now = store.daily_backup(Clock::system().now().wall, &|| ear.exit().is_none());
+    let made_now = Store::daily_backup_of(path, Clock::system().now().wall, &|| ear.exit().is_none());
     if let (Err(_), Some(exit)) = (&made_now, ear.exit()) {
         writeln!(io::stderr(), "interrupted: the day's backup wasn't made")?;
         return Ok(exit);
     }
     let said = made_now?.map_or_else(
-        || "the day's backup isn't due, or another hoptop is making it".to_owned(),
+        || "the day's backup isn't due, or another hoptop is making it, or there is nothing to keep".to_owned(),
         |report| format!("the day's backup: {}", made(&report)),
     );
     writeln!(io::stdout(), "{said}")?;
@@ -88,11 +88,15 @@ pub fn daily(store: &Store) -> Result<Exit> {
 /// nobody waits for it.
 pub(super) fn after_a_command(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
-    if store.trouble().is_some() || !store.is_backup_due(now) {
-        return Ok(());
+    match store.trouble() {
+        Some(_) => return Ok(()),
+        None if store.sizes().0 <= SMALL => return Ok(store.daily_backup(now, &|| true).map(drop)?),
+        None => {}
     }
-    if store.sizes().0 <= SMALL {
-        return Ok(store.daily_backup(now, &|| true).map(drop)?);
+    match store.backup_due(now)? {
+        Due::No => return Ok(()),
+        Due::Failed(reason) => bail!("the day's backup wasn't made: {reason}"),
+        Due::Now => {}
     }
     let mut command = Command::new(env::current_exe().wrap_err("the day's backup can't be made")?);
     command.arg("--db").arg(store.path()).args(["backup", "--daily"]);

@@ -82,10 +82,13 @@ pub fn main() -> Exit {
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit> {
-    // These two need no settings, so that a broken config file doesn't stand in their way.
+    // These need no settings, so that a broken config file doesn't stand in their way.
     match &cli.command {
         Some(Command::Demo(args)) => return demo::demo(args, &cli.global.flags()),
         Some(Command::Simulate(args)) => return simulate::simulate(args, cli.global.rps),
+        Some(Command::Backup(args)) if args.daily && cli.global.db().is_some() => {
+            return cli.global.db().map_or(Ok(Exit::Fine), backup::daily);
+        }
         _ => {}
     }
     let settings = config::load(cli.global.flags(), &Environment::process())?;
@@ -96,7 +99,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
             bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))
         }
-        Some(Command::Backup(args)) if args.daily => backup::daily(&open(&settings)?),
+        Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
         Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {
             Command::Add(args) => add::add(args, context),
             Command::Import(args) if args.follow => follow::follow(args, context),

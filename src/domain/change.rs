@@ -120,7 +120,7 @@ pub enum What {
     },
     /// What we were told of it changed.
     Edited {
-        /// The fields that differ.
+        /// The fields that differ; of what a person set themselves with what they are now.
         fields: Vec<String>,
         /// Whether that only took back what a person did before, or did it again.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -54,10 +54,12 @@ impl TxHash {
 
     /// The beginning and the end of a hash that was shortened, as lists show it ([`short`](Self::short)): `0x9f3c…e21b`.
     pub fn parse_short(text: &str) -> Option<(String, String)> {
-        let (head, tail) = text.split_once('…').or_else(|| text.split_once("..."))?;
+        let mut ellipses = ["…", "...", ".."].into_iter();
+        let (head, tail) = ellipses.find_map(|ellipsis| text.split_once(ellipsis))?;
         let is_end = |end: &str| end.len() >= 4 && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
         // As they are compared by.
-        let written = |end: &str| if head.starts_with("0x") { end.to_ascii_lowercase() } else { end.to_owned() };
+        let is_hex = head.starts_with("0x") || head.starts_with("0X");
+        let written = |end: &str| if is_hex { end.to_ascii_lowercase() } else { end.to_owned() };
         (is_end(head) && is_end(tail)).then(|| (written(head), written(tail)))
     }
 
@@ -130,7 +132,10 @@ mod tests {
     #[test]
     fn what_lists_show_is_read_back() {
         let ends = |head: &str, tail: &str| Some((head.to_owned(), tail.to_owned()));
-        assert_eq!(TxHash::parse_short("0x9F3c…e21B"), ends("0x9f3c", "e21b"));
+        for ellipsis in ["…", "...", ".."] {
+            let hash = TxHash::new("0X9F3C41aabbe21B");
+            assert_eq!(TxHash::parse_short(&hash.short(ellipsis)), ends("0x9f3c", "e21b"));
+        }
         assert_eq!(TxHash::parse_short("5UjQbc...HhAs"), ends("5UjQbc", "HhAs"));
         for other in ["0x9f3c", "0x9f3c…", "…e21b", "0x9f3c…e*1b", "wait…please!"] {
             assert_eq!(TxHash::parse_short(other), None, "{other}");

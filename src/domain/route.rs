@@ -34,7 +34,7 @@ impl RouteKind {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
-            Self::SameChain => "on one chain",
+            Self::SameChain => "one chain",
             Self::Bridged => "bridged",
             Self::Intents => "intents",
         }

@@ -211,8 +211,14 @@ fn words(line: usize, text: &str) -> Vec<Pasted> {
             if !seen.contains(&hash.key()) {
                 seen.push(hash.key());
                 let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::chain_of(&hash));
-                let missing = Field::REQUIRED.into_iter().skip(1).collect();
-                let content = Content::Partial { hash: Some(hash), missing, given: Vec::new(), guess };
+                // As a transaction is named where its hash alone isn't enough.
+                let on_chain = TxHash::parse_on_chain(word).filter(|(_, named)| *named == hash);
+                let given: Vec<_> =
+                    on_chain.map(|(from, _)| (Field::FromChainId, from.to_string())).into_iter().collect();
+                let is_missing =
+                    |field: &Field| *field != Field::TransactionId && given.iter().all(|(own, _)| own != field);
+                let missing = Field::REQUIRED.into_iter().filter(is_missing).collect();
+                let content = Content::Partial { hash: Some(hash), missing, given, guess };
                 found.push(Pasted { line, origin, content });
             }
         }

@@ -6,7 +6,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -26,6 +26,10 @@ const DAYS_KEPT: usize = 7;
 const SCHEMAS_KEPT: usize = 3;
 /// When the next one is due.
 const DAILY: TimeDelta = TimeDelta::hours(24);
+/// How soon one that failed is tried again by whoever has done something else.
+const RETRIED: TimeDelta = TimeDelta::hours(1);
+/// Where it stands why the last one failed, by what follows the store's name.
+const FAILED: &str = ".failed";
 /// 4 MiB at a time: between two it can be called off.
 const PAGES: i32 = 1_024;
 /// How a copy is called until it is verified: by the name that it is to get, and this.
@@ -62,6 +66,17 @@ pub struct Kept {
     pub at: DateTime<Utc>,
     /// The schema before whose change it was made; `None` of a daily one.
     pub before: Option<i64>,
+}
+
+/// Whether somebody who has done something else is to see to the day's backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// No: it is there, or there is nothing to keep, or another process is at it.
+    No,
+    /// Yes.
+    Now,
+    /// Not again so soon: the last one failed, for this reason.
+    Failed(String),
 }
 
 /// Copies the store that `source` has open to a file that is sound, or isn't there. `goes_on` is asked from time to time.
@@ -208,9 +223,44 @@ pub(super) fn daily(
         return Ok(None);
     }
     sweep(store);
-    let report = copy(&source, &name(store, at, None), Existing::Replace, goes_on)?;
-    prune(store, at);
-    Ok(Some(report))
+    match copy(&source, &name(store, at, None), Existing::Replace, goes_on) {
+        Ok(report) => {
+            prune(store, at);
+            fs::remove_file(beside(store, FAILED)).ok();
+            Ok(Some(report))
+        }
+        Err(error) => {
+            if goes_on() {
+                note(store, &error);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Leaves word of a failure for whoever comes next: who met it may have nobody to tell.
+fn note(store: &Path, failure: &StoreError) {
+    let written = private::file_options().write(true).create(true).truncate(true).open(beside(store, FAILED));
+    if let Err(error) = written.and_then(|mut file| file.write_all(failure.to_string().as_bytes())) {
+        tracing::warn!("nobody will know that {failure}: {error}");
+    }
+}
+
+/// Whether the day's backup is to be made by somebody who has done something else.
+pub(super) fn due(store: &Path, at: DateTime<Utc>) -> Result<Due, StoreError> {
+    if !is_due(store, at) || connection::count(&connection::open_for_reading(store)?)? == 0 {
+        return Ok(Due::No);
+    }
+    let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
+    if lock_file(store).map_err(fault)?.try_lock().is_err() {
+        return Ok(Due::No);
+    }
+    let failed = beside(store, FAILED);
+    let since = failed.metadata().and_then(|file| file.modified()).map(|noted| at - DateTime::<Utc>::from(noted));
+    Ok(match since {
+        Ok(since) if since.abs() < RETRIED => Due::Failed(fs::read_to_string(&failed).unwrap_or_default()),
+        _ => Due::Now,
+    })
 }
 
 /// The file that whoever makes a backup has locked, in a folder that is there.
@@ -235,7 +285,7 @@ pub(super) fn before_migration(source: &Connection, store: &Path, at: DateTime<U
 }
 
 /// Backups from a clock that went ahead don't count: they would put the next one off for as long.
-pub(super) fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
+fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
     kept(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
 }
 

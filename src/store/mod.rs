@@ -57,7 +57,7 @@ use tokio::sync::watch;
 
 pub use self::{
     alerts::AlertCounts,
-    backup::{BackupReport, Existing, Kept},
+    backup::{BackupReport, Due, Existing, Kept},
     changes::Feed,
     edits::{Edit, TakenBack},
     error::StoreError,
@@ -216,9 +216,18 @@ impl Store {
         backup::daily(&self.path, at, goes_on).inspect_err(|error| self.note(error))
     }
 
-    /// Whether the newest backup is a day old, or there is none.
-    pub fn is_backup_due(&self, at: DateTime<Utc>) -> bool {
-        backup::is_due(&self.path, at)
+    /// Whether somebody who has done something else is to see to the day's backup.
+    pub fn backup_due(&self, at: DateTime<Utc>) -> Result<Due, StoreError> {
+        backup::due(&self.path, at)
+    }
+
+    /// As [`daily_backup`](Self::daily_backup), of a store that isn't opened for anything else: what ails it is left to others.
+    pub fn daily_backup_of(
+        path: &Path,
+        at: DateTime<Utc>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<BackupReport>, StoreError> {
+        backup::daily(path, at, goes_on)
     }
 
     /// Makes the day's backup whenever it is due, as long as the keeper is held.

@@ -341,15 +341,17 @@ impl Reader {
             return Ok(Lookup::from(exact));
         }
         if let Some((from, hash)) = TxHash::parse_on_chain(&text) {
-            let mut found = self.select("transaction_key = ?1", &hash.key())?;
+            let mut found = match TxHash::parse_short(hash.as_str()) {
+                Some(ends) => self.by_ends(ends)?,
+                None => self.select("transaction_key = ?1", &hash.key())?,
+            };
             found.retain(|tx| tx.told.from_chain == from);
             if !found.is_empty() {
                 return Ok(Lookup::from(found));
             }
         }
-        if let Some((head, tail)) = TxHash::parse_short(&text) {
-            let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
-            return Ok(Lookup::from(self.select(by_ends, &format!("{head}*{tail}"))?));
+        if let Some(ends) = TxHash::parse_short(&text) {
+            return self.by_ends(ends).map(Lookup::from);
         }
         let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
         for part in parts.clone() {
@@ -365,6 +367,11 @@ impl Reader {
         // In an index, which has less to be read than the table.
         let by_part = "id IN (SELECT id FROM transactions WHERE instr(lower(transaction_key), ?1) > 0 LIMIT 10)";
         Ok(Lookup::from(self.select(by_part, &text.to_lowercase())?))
+    }
+
+    fn by_ends(&self, (head, tail): (String, String)) -> Result<Vec<Transaction>, StoreError> {
+        let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
+        self.select(by_ends, &format!("{head}*{tail}"))
     }
 
     fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>, StoreError> {

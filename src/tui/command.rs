@@ -124,7 +124,7 @@ commands! {
     Back       Move [Detail Alerts Page Stats Log] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
     NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
     PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
-    Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter";
+    Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter, or back from what was looked for";
     Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine View [List Detail Alerts Stats Log] "command_line" "command" [":" "^P"]        "any command by its name";
     Sort       View [List]             "sort"        ""         ["s"]             "another order, from a menu" <"KEY,KEY">;

@@ -1,6 +1,6 @@
 //! Copies of a store: whole and sound, or not there.
 
-use std::fs;
+use std::{cell::Cell, fs};
 
 use super::*;
 
@@ -9,6 +9,23 @@ fn names(folder: &Path) -> Vec<String> {
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+#[test]
+fn a_backup_that_failed_is_told_of_for_an_hour_and_then_tried_again() {
+    let (_folder, store) = open();
+    let now = Clock::system().now().wall;
+    assert_eq!(store.backup_due(now).unwrap(), Due::No, "there is nothing to keep");
+    store.import("default", vec![fixtures::new(1)], now).wait().unwrap();
+    assert_eq!(store.backup_due(now).unwrap(), Due::Now);
+    // It is called off, though nobody wants that any more a moment later.
+    let asked = Cell::new(0);
+    let failed = store.daily_backup(now, &|| asked.replace(asked.get() + 1) > 0).unwrap_err();
+    assert_eq!(store.backup_due(now).unwrap(), Due::Failed(failed.to_string()));
+    assert_eq!(store.backup_due(now + TimeDelta::hours(2)).unwrap(), Due::Now);
+    assert!(store.daily_backup(now, &|| true).unwrap().is_some());
+    assert_eq!(store.backup_due(now).unwrap(), Due::No);
+    assert!(!names(&store.path().with_file_name("backups")).iter().any(|name| name.ends_with(".failed")));
 }
 
 #[test]
@@ -43,7 +60,7 @@ fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
     store.import("default", (1..=2_000).map(fixtures::new).collect(), at(0)).wait().unwrap();
     let source = connection::open_for_reading(store.path()).unwrap();
     let to = folder.path().join("copy.db");
-    let number = std::cell::Cell::new(10_000);
+    let number = Cell::new(10_000);
     let writes = || {
         number.set(number.get() + 1);
         store.import("default", vec![fixtures::new(number.get())], at(1)).wait().is_ok()

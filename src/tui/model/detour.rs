@@ -8,24 +8,34 @@ use crate::domain::ids::RowId;
 /// Where a person was before.
 #[derive(Debug)]
 pub struct Detour {
+    /// What was looked for.
+    wanted: RowId,
     left: Memory,
     selected: Option<RowId>,
 }
 
 impl Model {
-    /// Shows everything, without a filter.
-    pub fn begin_detour(&mut self) {
-        let detour = Detour { left: self.to_remember(), selected: self.list.selected };
+    /// Shows everything, without a filter, for the sake of this one.
+    pub fn begin_detour(&mut self, wanted: RowId) {
+        if self.list.tab == Tab::All && self.list.filter_text.is_empty() && self.detour.is_none() {
+            return;
+        }
+        let detour = Detour { wanted, left: self.to_remember(), selected: self.list.selected };
         // What was looked for on a detour is another part of it.
-        self.detour.get_or_insert(detour);
+        self.detour.get_or_insert(detour).wanted = wanted;
         self.show(Tab::All);
         self.list.set_filter("", "");
+    }
+
+    /// Whether what is selected is what was looked for: who leaves that is back.
+    pub fn is_at_detour(&self) -> bool {
+        self.detour.as_ref().is_some_and(|detour| self.list.selected == Some(detour.wanted))
     }
 
     /// Shows what was shown before, if this is a detour; whether it was.
     pub fn end_detour(&mut self) -> bool {
         let memory = self.to_remember();
-        let Some(Detour { left, selected }) = self.detour.take() else { return false };
+        let Some(Detour { left, selected, .. }) = self.detour.take() else { return false };
         let tab = left.tab();
         self.memory = memory;
         self.show_as_left(tab);
@@ -33,11 +43,11 @@ impl Model {
         true
     }
 
-    /// What is remembered of a detour's views is how they were before it.
+    /// What is remembered of a detour is which view and which filters there were before it.
     pub(super) fn without_detour(&self, memory: Memory) -> Memory {
         match &self.detour {
-            Some(Detour { left: Memory { view, filters, columns, .. }, .. }) => {
-                Memory { view: *view, filters: filters.clone(), columns: columns.clone(), ..memory }
+            Some(Detour { left: Memory { view, filters, .. }, .. }) => {
+                Memory { view: *view, filters: filters.clone(), ..memory }
             }
             None => memory,
         }

@@ -114,6 +114,10 @@ impl Found {
     pub fn asked(&self) -> Option<TxHash> {
         match &self.pasted.content {
             Content::Complete(new) => Some(TxHash::new(new.told.transaction_id.on_chain(&new.told.from_chain))),
+            Content::Partial { hash: Some(hash), given, .. } => {
+                let from = given.iter().find(|(field, _)| *field == Field::FromChainId);
+                Some(from.map_or_else(|| hash.clone(), |(_, from)| TxHash::new(format!("{from}:{hash}"))))
+            }
             _ => self.hash().cloned(),
         }
     }

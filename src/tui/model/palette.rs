@@ -63,12 +63,17 @@ impl Palette {
         (self.chosen, self.is_picked) = (0, false);
     }
 
-    /// Whether the chosen one is a guess that may do harm: it changes something, and its name doesn't begin with what was typed.
+    /// Whether the chosen one is a guess that may do harm: it changes something, and is neither named nor the only one whose name
+    /// begins so.
     pub fn is_daring(&self) -> bool {
         let typed = self.input.value().trim();
-        let is_named = |name: &str| typed.is_empty() || name.starts_with(typed) || typed.starts_with(name);
+        let begins = |offer: &&Offer| offer.command.name.starts_with(typed);
+        let is_named = |command: &Command| {
+            let is_only = command.name.starts_with(typed) && self.offers.iter().filter(begins).count() == 1;
+            typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
+        };
         let chosen = self.offers.get(self.chosen).map(|offer| offer.command);
-        !self.is_picked && chosen.is_some_and(|command| command.group == Group::Act && !is_named(command.name))
+        !self.is_picked && chosen.is_some_and(|command| command.group == Group::Act && !is_named(command))
     }
 
     /// Chooses another offer, so many further down.
@@ -165,10 +170,14 @@ mod tests {
     #[test]
     fn what_changes_something_is_named_or_chosen_and_never_guessed() {
         let daring = |text: &str| Palette::new(&[Context::List], text).is_daring();
-        assert!(daring("utrack") && daring("mark all that"));
-        assert!(!daring("untr") && !daring("delete yes") && !daring("") && !daring("thm"));
-        let mut palette = Palette::new(&[Context::List], "utrack");
-        palette.move_by(0);
+        for text in ["utrack", "mark all that", "un", "undoes"] {
+            assert!(daring(text), "{text}");
+        }
+        for text in ["untr", "undo", "delete yes", "", "thm"] {
+            assert!(!daring(text), "{text}");
+        }
+        let mut palette = Palette::new(&[Context::List], "un");
+        palette.move_by(1);
         assert!(!palette.is_daring(), "it was chosen");
     }
 

@@ -182,8 +182,8 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
 fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
     model.alert_list.is_behind = false;
-    if hidden {
-        model.begin_detour();
+    if hidden || model.detour.is_some() {
+        model.begin_detour(row);
     }
     model.list.want(row);
     if hidden { vec![Effect::Count] } else { Vec::new() }

@@ -72,7 +72,8 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
 /// Where Esc leads from what is open, or from here.
 pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     let was_behind = std::mem::take(&mut model.alert_list.is_behind);
-    let count = model.end_detour().then_some(Effect::Count);
+    let is_over = model.screen == Screen::List || model.is_at_detour();
+    let count = (is_over && model.end_detour()).then_some(Effect::Count);
     if was_behind && matches!(model.screen, Screen::Detail) {
         return open(model, now).into_iter().chain(count).collect();
     }

@@ -18,8 +18,6 @@ pub(super) fn open(model: &mut Model) {
 }
 
 pub(super) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
-    // Who filters wants to see that.
-    model.detour = None;
     match &model.overlay {
         Overlay::Filter { selected, before, .. } => {
             model.list.set_filter(text, before);
@@ -42,7 +40,11 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         }
         // A filter that can't be read stays open, with what is wrong beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
-            (model.overlay, model.list.wanted) = (Overlay::None, None);
+            // Who filters wants to see that, and no more what was looked for before.
+            (model.overlay, model.detour) = (Overlay::None, None);
+            if !model.list.part.rows.is_empty() {
+                model.list.wanted = None;
+            }
             model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
             model.memory.use_filter(&model.list.filter_text);
         }
@@ -73,9 +75,8 @@ fn completed(text: &str) -> Option<String> {
         return Some(format!("{kept}{}", found.common()));
     }
     let siblings = complete(kept).words;
-    let after = siblings.iter().position(|word| word == typed).and_then(|here| siblings.get(here + 1));
-    let next =
-        found.words.first().or(after).or(siblings.first().filter(|_| siblings.iter().any(|word| word == typed)))?;
+    let after = |here: usize| siblings.get((here + 1) % siblings.len());
+    let next = found.words.first().or_else(|| siblings.iter().position(|word| word == typed).and_then(after))?;
     Some(format!("{kept}{next}"))
 }
 

@@ -393,21 +393,9 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     }
 }
 
-/// Whether a command does something with the transaction that is selected.
-fn needs_one(id: Id) -> bool {
-    let on_marked =
-        matches!(id, Id::Untrack | Id::Unacknowledge | Id::Acknowledge | Id::Snooze | Id::Note | Id::Ticket);
-    let on_one = matches!(id, Id::Open | Id::Copy | Id::Browser | Id::Links | Id::PollNow | Id::Answer | Id::Mark);
-    on_marked || on_one || matches!(id, Id::Labels | Id::FullScreen)
-}
-
 /// Carries a command out.
 pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
-    let has_none = match model.screen {
-        Screen::Alerts => model.alert_list.row().is_none(),
-        _ => model.list.selected.is_none() && model.marks.is_empty(),
-    };
-    if has_none && needs_one(id) {
+    if act::lacks_one(model, id) {
         let why = if model.screen == Screen::Alerts { "No alert" } else { "No transaction" };
         model.tell(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
         return Vec::new();

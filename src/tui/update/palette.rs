@@ -81,6 +81,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
 pub(super) fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
     match Filter::parse(text) {
         Ok(_) => {
+            model.detour = None;
             model.memory.use_filter(text);
             filter::set(model, text)
         }

@@ -295,7 +295,7 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
         type_in(model, text, now());
         press(model, &["Enter"], now())
     };
-    assert_eq!(run(&mut model, "poll"), [Effect::PollNow(vec![RowId(21)])]);
+    assert_eq!(run(&mut model, "poll_n"), [Effect::PollNow(vec![RowId(21)])]);
     run(&mut model, "filter status:ongoing");
     assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("status:ongoing", 20));
     run(&mut model, "sort tick");
@@ -367,6 +367,21 @@ fn a_theme_is_chosen_from_a_menu() {
     assert_eq!(menu.entries.len(), 6);
     assert!(menu.entries[5].label.starts_with("[x] configured"), "{:?}", menu.entries[5]);
     assert_eq!(press(&mut model, &["3"], now()), [Effect::Dress(Some(Shipped::Dark))]);
+}
+
+#[test]
+fn a_filter_that_hides_everything_keeps_in_mind_what_was_selected() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Esc", "j", "j"], now());
+    let selected = model.list.selected;
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "zzzz", now());
+    press(&mut model, &["Enter"], now());
+    assert_eq!(model.list.selected, None);
+    press(&mut model, &["t"], now());
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is shown here")));
+    press(&mut model, &["Esc"], now());
+    assert_eq!(model.list.selected, selected);
 }
 
 #[test]

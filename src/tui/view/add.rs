@@ -144,12 +144,12 @@ fn cost_line(look: &Look<'_>, form: &AddForm, columns: u16) -> Line<'static> {
             let style = if then.is_short() { look.theme.warning() } else { look.theme.good() };
             let young = span::short(need::YOUNG.to_std().unwrap_or_default());
             let words = format!(
-                "{count} new: need {:.2} > {:.2} for {young}, then {:.2} of {:.2} rps: {}",
+                "{count} new: need {:.2}, {:.2} for {young}, then {:.2} of {:.2} rps: {}",
                 now.polls,
                 with.polls,
                 then.polls,
                 now.allowed,
-                with.word()
+                if with.is_short() && !with.is_lasting() { "short at first" } else { with.word() }
             );
             (words, style)
         }

@@ -97,7 +97,11 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
                 spans.push(Span::styled(format!("{GAP}{}", error.message), look.theme.warning()));
             }
         }
-        None if list.filter_text.is_empty() && look.model.detour.is_some() => {
+        None if list.filter_text.is_empty()
+            && !typing
+            && look.model.detour.is_some()
+            && look.model.marks.is_empty() =>
+        {
             let back = format!("everything is shown; {} leads back to where you were", look.key(Id::Clear));
             spans.push(Span::styled(back, look.theme.dim()));
         }

@@ -90,6 +90,60 @@ fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
 }
 
 #[test]
+fn where_nothing_was_hidden_nothing_is_led_back_from() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
+    model.take(Msg::Paste(link(99)), now());
+    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
+    if let Overlay::Add(form) = &mut model.overlay {
+        form.is_sent = true;
+    }
+    model.take(Msg::Imported(Ok(report)), now());
+    assert!(model.detour.is_none());
+    press(&mut model, &["j", "j", "Enter"], now());
+    let open = model.list.selected;
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.screen, model.list.selected), (Screen::List, open));
+}
+
+#[test]
+fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_it() {
+    let mut model = dashboard("4");
+    let settled = model.list.part.rows[0];
+    press(&mut model, &["2"], now());
+    model.take(Msg::Paste(tx::transaction(settled.0).told.transaction_id.to_string()), now());
+    press(&mut model, &["Enter"], now());
+    assert!(model.is_at_detour());
+    // Another one of all that is shown, and back to these.
+    model.screen = Screen::List;
+    press(&mut model, &["j", "Enter", "Esc"], now());
+    assert_eq!((model.screen, model.list.tab, model.detour.is_some()), (Screen::List, Tab::All, true));
+    assert_ne!(model.list.selected, Some(settled));
+    // A filter that isn't kept.
+    press(&mut model, &["/"], now());
+    type_in(&mut model, "is:ov", now());
+    press(&mut model, &["Esc"], now());
+    assert!(model.detour.is_some());
+    // And back, with the marks first.
+    press(&mut model, &["Space", "Esc"], now());
+    assert!(model.detour.is_some() && model.marks.is_empty());
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.tab, model.detour.is_some()), (Tab::Active, false));
+}
+
+#[test]
+fn a_hash_with_its_chain_is_asked_about_with_it() {
+    let tx = tx::transaction(21);
+    let name = |from: &str| format!("{from}:{}", tx.told.transaction_id);
+    let model = pasted(&name(tx.told.from_chain.as_str()));
+    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    let model = pasted(&name("10"));
+    assert_eq!(form(&model).found[0].verdict(), Verdict::NeedsInput);
+    assert_eq!(form(&model).found[0].missing(), ["toChainId", "quoteId"]);
+}
+
+#[test]
 fn what_is_tracked_anew_is_shown_among_all_until_esc() {
     let mut model = dashboard("2");
     let filter = model.list.filter_text.clone();
