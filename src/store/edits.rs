@@ -122,11 +122,12 @@ pub(super) fn take_back(db: &Connection, profile: &str, at: DateTime<Utc>) -> Re
 
 /// Does again what was taken back last, unless something was done since.
 pub(super) fn do_again(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<TakenBack>, StoreError> {
-    // What was taken back before something else was done isn't done again: it would come behind that.
+    // The last that stands is taken back first. So one that was taken back before a later one was, was so before that was done at
+    // all, and isn't done again: it would come behind it.
     let next = "SELECT id, summary, steps FROM edits AS undone WHERE profile = ?1 AND taken_back_at IS NOT NULL
         AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL)
         AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.id > undone.id
-            AND later.at >= undone.taken_back_at)
+            AND later.taken_back_at > undone.taken_back_at)
         ORDER BY id LIMIT 1";
     turn(db, (profile, next), Going { way: Way::Again, at })
 }
@@ -148,12 +149,12 @@ fn turn(db: &Connection, (profile, which): (&str, &str), going: Going) -> Result
             false => turned.left += 1,
         }
     }
+    // In the order in which it happened, whatever becomes of the clock.
+    let sql = "UPDATE edits SET steps = ?3, taken_back_at =
+        iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
+        WHERE id = ?1";
     let taken_back_at = back.then(|| columns::moment(going.at));
-    db.prepare_cached("UPDATE edits SET taken_back_at = ?, steps = ? WHERE id = ?")?.execute(params![
-        taken_back_at,
-        written(&steps)?,
-        id
-    ])?;
+    db.prepare_cached(sql)?.execute(params![id, taken_back_at, written(&steps)?, profile])?;
     let summary = turned.summary.clone();
     let what = if back { What::TakenBack { summary } } else { What::DoneAgain { summary } };
     changes::append(db, &Entry::of_profile(profile, going.at), &what)?;

@@ -71,6 +71,12 @@ fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
     assert_eq!([back(5), back(6)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
     // In the order in which they were done, and not the one from before.
     assert_eq!([again(7), again(8), again(9)], [Some("ticket SUP-2".into()), Some("ticket SUP-3".into()), None]);
+    // Whatever the clock does meanwhile.
+    assert_eq!([back(900), back(5)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
+    assert_eq!([again(4), again(3)], [Some("ticket SUP-2".into()), Some("ticket SUP-3".into())]);
+    assert_eq!([back(2), back(1)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
+    ticket("SUP-4", 0);
+    assert_eq!([back(0), again(0), again(0)], [Some("ticket SUP-4".into()), Some("ticket SUP-4".into()), None]);
 }
 
 #[test]
