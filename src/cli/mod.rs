@@ -83,12 +83,10 @@ pub fn main() -> Exit {
 
 fn dispatch(cli: &Cli) -> Result<Exit> {
     // These need no settings, so that a broken config file doesn't stand in their way.
-    match &cli.command {
-        Some(Command::Demo(args)) => return demo::demo(args, &cli.global.flags()),
-        Some(Command::Simulate(args)) => return simulate::simulate(args, cli.global.rps),
-        Some(Command::Backup(args)) if args.daily && cli.global.db().is_some() => {
-            return cli.global.db().map_or(Ok(Exit::Fine), backup::daily);
-        }
+    match (&cli.command, cli.global.db()) {
+        (Some(Command::Demo(args)), _) => return demo::demo(args, &cli.global.flags()),
+        (Some(Command::Simulate(args)), _) => return simulate::simulate(args, cli.global.rps),
+        (Some(Command::Backup(args)), Some(db)) if args.daily => return backup::daily(db),
         _ => {}
     }
     let settings = config::load(cli.global.flags(), &Environment::process())?;
@@ -135,12 +133,10 @@ fn with_context(
     let nowhere = (makes_nothing && Store::was_never_at(&settings.db)).then(|| stand_in(&settings.db)).transpose()?;
     let store = nowhere.as_ref().map_or_else(|| open(settings), |(store, _)| Ok(store.clone()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let clock = Clock::system();
-    let now = clock.now();
     let exit = work(&mut Context {
         store: store.clone(),
         profile: settings.profile.clone(),
-        now,
+        now: Clock::system().now(),
         zone: clock::local_offset(),
         out: &mut out,
         err: &mut io::stderr().lock(),

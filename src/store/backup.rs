@@ -209,19 +209,7 @@ pub(super) fn daily(
     at: DateTime<Utc>,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<Option<BackupReport>, StoreError> {
-    if !is_due(store, at) {
-        return Ok(None);
-    }
-    let source = connection::open_for_reading(store)?;
-    if connection::count(&source)? == 0 {
-        return Ok(None);
-    }
-    let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
-    let lock = lock_file(store).map_err(fault)?;
-    // It may have been made between our look and the lock.
-    if lock.try_lock().is_err() || !is_due(store, at) {
-        return Ok(None);
-    }
+    let Some((source, _lock)) = begin(store, at)? else { return Ok(None) };
     sweep(store);
     match copy(&source, &name(store, at, None), Existing::Replace, goes_on) {
         Ok(report) => {
@@ -248,11 +236,7 @@ fn note(store: &Path, failure: &StoreError) {
 
 /// Whether the day's backup is to be made by somebody who has done something else.
 pub(super) fn due(store: &Path, at: DateTime<Utc>) -> Result<Due, StoreError> {
-    if !is_due(store, at) || connection::count(&connection::open_for_reading(store)?)? == 0 {
-        return Ok(Due::No);
-    }
-    let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
-    if lock_file(store).map_err(fault)?.try_lock().is_err() {
+    if begin(store, at)?.is_none() {
         return Ok(Due::No);
     }
     let failed = beside(store, FAILED);
@@ -261,6 +245,23 @@ pub(super) fn due(store: &Path, at: DateTime<Utc>) -> Result<Due, StoreError> {
         Ok(since) if since.abs() < RETRIED => Due::Failed(fs::read_to_string(&failed).unwrap_or_default()),
         _ => Due::Now,
     })
+}
+
+/// The store, open for reading, and the lock of whoever makes a backup, if one is due, there is something to keep, and nobody else
+/// is at it.
+fn begin(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, StoreError> {
+    if !is_due(store, at) {
+        return Ok(None);
+    }
+    let source = connection::open_for_reading(store)?;
+    if connection::count(&source)? == 0 {
+        return Ok(None);
+    }
+    let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
+    let lock = lock_file(store).map_err(fault)?;
+    // It may have been made between our look and the lock.
+    let is_ours = lock.try_lock().is_ok() && is_due(store, at);
+    Ok(is_ours.then_some((source, lock)))
 }
 
 /// The file that whoever makes a backup has locked, in a folder that is there.

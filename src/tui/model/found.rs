@@ -116,7 +116,8 @@ impl Found {
             Content::Complete(new) => Some(TxHash::new(new.told.transaction_id.on_chain(&new.told.from_chain))),
             Content::Partial { hash: Some(hash), given, .. } => {
                 let from = given.iter().find(|(field, _)| *field == Field::FromChainId);
-                Some(from.map_or_else(|| hash.clone(), |(_, from)| TxHash::new(format!("{from}:{hash}"))))
+                let on_chain = |from: &String| TxHash::new(hash.on_chain(&ChainId::new(from.clone())));
+                Some(from.map_or_else(|| hash.clone(), |(_, from)| on_chain(from)))
             }
             _ => self.hash().cloned(),
         }

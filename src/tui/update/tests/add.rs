@@ -19,6 +19,14 @@ fn pasted(text: &str) -> Desk {
     model
 }
 
+/// What the dialog sent was tracked so.
+fn tracked(model: &mut Desk, report: ImportReport) {
+    if let Overlay::Add(form) = &mut model.overlay {
+        form.is_sent = true;
+    }
+    model.take(Msg::Imported(Ok(report)), now());
+}
+
 fn link(number: i64) -> String {
     format!("https://arbiscan.io/tx/0x{number:064x}")
 }
@@ -95,11 +103,7 @@ fn where_nothing_was_hidden_nothing_is_led_back_from() {
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
     model.take(Msg::Paste(link(99)), now());
-    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
-    if let Overlay::Add(form) = &mut model.overlay {
-        form.is_sent = true;
-    }
-    model.take(Msg::Imported(Ok(report)), now());
+    tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert!(model.detour.is_none());
     press(&mut model, &["j", "j", "Enter"], now());
     let open = model.list.selected;
@@ -148,11 +152,7 @@ fn what_is_tracked_anew_is_shown_among_all_until_esc() {
     let mut model = dashboard("2");
     let filter = model.list.filter_text.clone();
     model.take(Msg::Paste(link(99)), now());
-    let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
-    if let Overlay::Add(form) = &mut model.overlay {
-        form.is_sent = true;
-    }
-    model.take(Msg::Imported(Ok(report)), now());
+    tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::All));
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.tab, &model.list.filter_text), (Tab::Active, &filter));
@@ -183,11 +183,7 @@ fn a_second_paste_is_another_line() {
 #[test]
 fn one_that_is_known_just_so_is_opened() {
     let mut model = pasted(&link(21));
-    if let Overlay::Add(form) = &mut model.overlay {
-        form.is_sent = true;
-    }
-    let report = ImportReport { unchanged: [RowId(21)].into_iter().collect(), ..ImportReport::default() };
-    model.take(Msg::Imported(Ok(report)), now());
+    tracked(&mut model, ImportReport { unchanged: [RowId(21)].into_iter().collect(), ..ImportReport::default() });
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
 }
 
