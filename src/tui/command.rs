@@ -67,6 +67,17 @@ impl Group {
     }
 }
 
+/// What a command needs, to do anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing, or it says by itself what is missing.
+    Nothing,
+    /// A transaction, or among the alerts an alert: the selected one.
+    One,
+    /// The same; where some are marked, those.
+    Marked,
+}
+
 /// One command.
 #[derive(Debug)]
 pub struct Command {
@@ -84,6 +95,8 @@ pub struct Command {
     pub contexts: &'static [Context],
     /// What it works with, if anything can be typed behind its name in the command line.
     pub argument: Option<&'static str>,
+    /// What it needs, to do anything.
+    pub target: Target,
     /// Its place in the help.
     pub group: Group,
 }
@@ -97,8 +110,17 @@ macro_rules! argument {
     };
 }
 
+macro_rules! target {
+    () => {
+        Target::Nothing
+    };
+    ($target:ident) => {
+        Target::$target
+    };
+}
+
 macro_rules! commands {
-    ($($id:ident $group:ident [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
+    ($($id:ident $group:ident $(on $target:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
        $(<$argument:literal>)?;)*) => {
         /// What a command is dispatched by.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,6 +135,7 @@ macro_rules! commands {
             keys: &[$($key),*],
             contexts: &[$(Context::$context),*],
             argument: argument!($($argument)?),
+            target: target!($($target)?),
             group: Group::$group,
         },)*];
     };
@@ -120,7 +143,7 @@ macro_rules! commands {
 
 commands! {
     Help       View [List Detail Alerts Stats Log] "help"        "help"     ["?"]             "show the keys";
-    Open       Move [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
+    Open       Move on One [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
     Back       Move [Detail Alerts Page Stats Log] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
     NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
     PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
@@ -130,28 +153,28 @@ commands! {
     Sort       View [List]             "sort"        ""         ["s"]             "another order, from a menu" <"KEY,KEY">;
     Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
     Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
-    FullScreen View [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
+    FullScreen View on One [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
     Pane       View [List]             "pane"        ""         ["P"]             "the detail to the side, below, or in brief";
     Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
-    Answer     Act  [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket on this one, copied to the clipboard";
-    Copy       Act  [List Detail]      "copy"        ""         ["y"]             "copy menu of this one: hashes, IDs, links; y p for the packet for support";
-    Browser    Act  [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
-    Links      Act  [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
-    Mark       Act  [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; changes go to the marked ones, if any";
+    Answer     Act on One [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket on this one, copied to the clipboard";
+    Copy       Act on One [List Detail]      "copy"        ""         ["y"]             "copy menu of this one: hashes, IDs, links; y p for the packet for support";
+    Browser    Act on One [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
+    Links      Act on One [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
+    Mark       Act on One [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; changes go to the marked ones, if any";
     MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
     MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
-    Acknowledge Act [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
-    Snooze     Act  [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
-    Unacknowledge Act [List Detail Alerts] "unacknowledge" ""       []                "let what was acknowledged or snoozed fire again";
-    PollNow    Act  [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
+    Acknowledge Act on Marked [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
+    Snooze     Act on Marked [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
+    Unacknowledge Act on Marked [List Detail Alerts] "unacknowledge" ""       []                "let what was acknowledged or snoozed fire again";
+    PollNow    Act on One [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
     PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
     Pause      Act  [List Detail]      "pause"       ""         ["p"]             "pause polling for a while, or go on";
-    Note       Act  [List Detail]      "note"        ""         ["e"]             "add a note";
-    Ticket     Act  [List Detail]      "ticket"      ""         ["t"]             "set the ticket, or take it off";
-    Labels     Act  [List Detail]      "labels"      ""         ["L"]             "put labels on, or take them off";
+    Note       Act on Marked [List Detail]      "note"        ""         ["e"]             "add a note";
+    Ticket     Act on Marked [List Detail]      "ticket"      ""         ["t"]             "set the ticket, or take it off";
+    Labels     Act on Marked [List Detail]      "labels"      ""         ["L"]             "put labels on, or take them off";
     Export     Act  [List]             "export"      ""         ["E"]             "write the marked ones, or all that are shown, to a new file";
-    Untrack    Act  [List Detail]      "untrack"     ""         ["x"]             "stop polling; it is kept";
+    Untrack    Act on Marked [List Detail]      "untrack"     ""         ["x"]             "stop polling; it is kept";
     Delete     Act  [List Detail]      "delete"      ""         []                "remove for good, with all history" <"yes">;
     Undo       Act  [List Detail Alerts] "undo"        ""         ["u"]             "take back what was done last";
     Redo       Act  [List Detail Alerts] "redo"        ""         ["U"]             "do again what was taken back";
@@ -187,6 +210,13 @@ commands! {
     Suspend    View [List Detail Alerts Page Stats Log] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
     Quit       View [List Detail Alerts Page Stats Log] "quit"        ""         ["^C"]            "quit, from anywhere";
     QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
+}
+
+impl Id {
+    /// What it needs, to do anything.
+    pub fn target(self) -> Target {
+        COMMANDS.iter().find(|command| command.id == self).map_or(Target::Nothing, |command| command.target)
+    }
 }
 
 /// The table as the README shows it.

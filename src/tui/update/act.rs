@@ -8,7 +8,7 @@ use crate::{
     domain::{alert::Alert, ids::RowId},
     store::Edit,
     tui::{
-        command::Id,
+        command::{Id, Target},
         effect::{SnoozeLength, Work},
         model::{
             Model, Overlay, Screen, Tone,
@@ -35,17 +35,14 @@ pub(super) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
 
 /// Whether a command wants a transaction, or an alert, and there is none.
 pub(super) fn lacks_one(model: &Model, id: Id) -> bool {
-    let on_marked = matches!(
-        id,
-        Id::Untrack | Id::Unacknowledge | Id::Acknowledge | Id::Snooze | Id::Note | Id::Ticket | Id::Labels
-    );
-    let on_one = matches!(
-        id,
-        Id::Open | Id::FullScreen | Id::Copy | Id::Browser | Id::Links | Id::PollNow | Id::Answer | Id::Mark
-    );
-    match model.screen {
-        Screen::Alerts => (on_one || on_marked) && model.alert_list.row().is_none(),
-        _ => model.list.selected.is_none() && (on_one || on_marked && model.marks.is_empty()),
+    let has_one = match model.screen {
+        Screen::Alerts => model.alert_list.row().is_some(),
+        _ => model.list.selected.is_some(),
+    };
+    match id.target() {
+        Target::Nothing => false,
+        Target::One => !has_one,
+        Target::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
     }
 }
 

@@ -1,0 +1,101 @@
+//! Taking in what was read of the store: what changed, parts of the list, the numbers, a history.
+//!
+//! It decides what is read again for that. It must never move the selection, unless what was selected is gone.
+
+use super::{Effect, Heard, alerts, quote};
+use crate::{
+    clock::Now,
+    domain::{change::What, ids::RowId},
+    store::{Listed, News, Page},
+    tui::model::{Model, Overlay, Overview, Screen, Tone, history::History, list::PageRequest},
+};
+
+/// What changed in the store.
+pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
+    let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
+    let quote = quote::on_news(model, &news);
+    profile_alerts.retain(|alert| alert.profile == model.setting.profile);
+    profile_alerts.sort_by_key(|alert| alert.rule);
+    (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
+    model.charts.stale = true;
+    // Most polls bring no news, and most of these are about what isn't shown.
+    let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
+    let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
+    let is_news = is_news || news.polls_dropped;
+    let touched = news.rows(true);
+    if !is_news && !touched.iter().any(is_shown) {
+        return quote.into_iter().collect();
+    }
+    leave_deleted(model, &news, now);
+    forget_deleted(model, &news);
+    model.look_again();
+    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row));
+    reload.iter().for_each(|_| model.detail.raw.look_again());
+    let reload = reload.map(Effect::LoadHistory);
+    let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).collect()
+}
+
+/// What is open and was removed can't stay open.
+fn leave_deleted(model: &mut Model, news: &News, now: Now) {
+    let is_selected = |row: i64| model.list.selected == Some(RowId(row));
+    let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
+    if removed && model.is_open() {
+        if model.is_aside() {
+            model.behind = Screen::List;
+        } else {
+            model.screen = Screen::List;
+        }
+        if let Overlay::Find { .. } = model.overlay {
+            model.overlay = Overlay::None;
+        }
+        model.tell(Tone::Bad, "It was removed.", now.mono);
+    }
+}
+
+/// What was removed is marked no more.
+fn forget_deleted(model: &mut Model, news: &News) {
+    for change in &news.changes {
+        if let What::Deleted { row } = change.what {
+            model.marks.forget(RowId(row));
+        }
+    }
+}
+
+/// A part of the list was read, or why it wasn't: of another view it may have been called off.
+pub(super) fn on_page(
+    model: &mut Model,
+    (request, page): (PageRequest, Result<Page, String>),
+    now: Now,
+) -> Vec<Effect> {
+    match page {
+        _ if request.view != model.list.view() => return Vec::new(),
+        Ok(page) => model.take_page(&request, page),
+        Err(error) => {
+            model.unread = true;
+            model.tell(Tone::Bad, error, now.mono);
+        }
+    }
+    let uncounted = model.list.before.is_none() || model.list.total.is_none();
+    uncounted.then_some(Effect::Count).into_iter().collect()
+}
+
+/// What is tracked was counted for a view, or why it wasn't: of another view it may have been called off.
+pub(super) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
+    let uncounted = counted.map(|overview| model.take_overview(overview)).err();
+    let uncounted = uncounted.filter(|_| view == model.list.view());
+    model.uncounted |= uncounted.is_some();
+    uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
+    Vec::new()
+}
+
+pub(super) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
+    // What is shown meanwhile has its own.
+    if model.list.selected != Some(row) {
+        return;
+    }
+    if let Some(listed) = listed {
+        model.take_apart(listed);
+    }
+    model.history = Some((row, history));
+}
