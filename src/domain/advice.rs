@@ -169,6 +169,10 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
     let deadline = tx.deadline();
     let checked = tx.learned.last_checked_at.map_or_else(String::new, |at| span::clock_time(at, now, zone));
     let in_status = span::long(tx.status_age(now));
+    let needs_gas = || match tx.status_age(now) {
+        age if age < Duration::from_secs(1) => "NEEDS GAS, just seen".to_owned(),
+        _ => format!("NEEDS GAS for {in_status}"),
+    };
     match situation {
         Situation::Unasked => "NOT ASKED YET".into(),
         Situation::Unanswered => "NO ANSWER YET, the last try failed".into(),
@@ -176,15 +180,18 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
-        Situation::Completed => format!("COMPLETED {} {}", in_or_within(tx, now), span::long(tx.age(now))),
-        Situation::Untracked => "NOT POLLED any more".into(),
+        Situation::Completed => format!("COMPLETED {} {}", in_or_at_most(tx, now), span::long(tx.age(now))),
+        Situation::Untracked => match &tx.learned.status {
+            Some(status) => format!("NOT POLLED any more; {status} when last asked, {checked}"),
+            None => "NOT POLLED any more, and never answered".into(),
+        },
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
-        Situation::NeedsGasUnseen => format!("NEEDS GAS for {in_status}"),
+        Situation::NeedsGasUnseen => needs_gas(),
         Situation::OverdueUnseen => format!("{}, never seen", overdue_by(tx, now)),
         Situation::Alert(rule) => match rule {
             Rule::Overdue => overdue_by(tx, now),
             Rule::PartialSuccess => "PARTIAL: the destination side reverted".into(),
-            Rule::NeedsGas => format!("NEEDS GAS for {in_status}"),
+            Rule::NeedsGas => needs_gas(),
             Rule::Refund => format!("REFUND under way for {in_status}"),
             Rule::RefundSlow => format!("REFUND SLOW, {in_status}"),
             Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
@@ -202,12 +209,12 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
 }
 
 /// Whether it took so long, or at most so long: most of that time nobody had looked yet, and the first answers were its end.
-fn in_or_within(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
+fn in_or_at_most(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
     /// So soon after it was tracked nothing but the first answers came.
     const FIRST: Duration = Duration::from_secs(10);
     let unseen = tx.told.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
     let watched = tx.learned.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
-    if unseen * 2 > tx.age(now) && (tx.learned.polls <= 1 || watched <= FIRST) { "within" } else { "in" }
+    if unseen * 2 > tx.age(now) && (tx.learned.polls <= 1 || watched <= FIRST) { "in at most" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
@@ -233,7 +240,7 @@ fn words(situation: Situation) -> (&'static str, &'static str) {
             "nothing before {deadline}; the words are the service's own",
         ),
         Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
-        Situation::Untracked => ("", "nothing; add it again to go on polling"),
+        Situation::Untracked => ("", "add it again before you say anything: nobody has looked since"),
         Situation::RefundWatched => (
             "The route failed; by now the funds should have returned on {source} to the order's fromAddress. Please check \
              there.",
@@ -333,6 +340,26 @@ mod tests {
     }
 
     #[test]
+    fn what_is_polled_no_more_says_what_was_seen_last() {
+        let mut tx = fixtures::transaction(1);
+        tx.tracking = Tracking::Untracked;
+        let verdict = |tx: &Transaction| advise(tx, tx.first_seen_at + TimeDelta::minutes(30), Utc.fix()).verdict;
+        assert_eq!(verdict(&tx), "NOT POLLED any more, and never answered");
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(2));
+        assert_eq!(verdict(&tx), "NOT POLLED any more; ongoing when last asked, 00:02 UTC");
+    }
+
+    #[test]
+    fn what_was_seen_just_now_has_no_age() {
+        let verdict = |seconds: i64| {
+            let mut tx = fixtures::transaction(1);
+            tx.apply(&fixtures::says(RouterStatus::NeedsGas), tx.first_seen_at);
+            advise(&tx, tx.first_seen_at + TimeDelta::seconds(seconds), Utc.fix()).verdict
+        };
+        assert_eq!([verdict(0), verdict(5)], ["NEEDS GAS, just seen", "NEEDS GAS for 5s"]);
+    }
+
+    #[test]
     fn a_passed_deadline_without_a_fresh_answer_is_not_called_overdue() {
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(14));
@@ -401,7 +428,7 @@ mod tests {
             tx.apply(&fixtures::says(RouterStatus::Success), submitted + TimeDelta::minutes(20));
             advise(&tx, submitted + TimeDelta::hours(1), Utc.fix()).verdict
         };
-        assert_eq!([verdict(1, &[]), verdict(19, &[])], ["COMPLETED in 20m", "COMPLETED within 20m"]);
+        assert_eq!([verdict(1, &[]), verdict(19, &[])], ["COMPLETED in 20m", "COMPLETED in at most 20m"]);
         assert_eq!(verdict(19, &[5, 50]), "COMPLETED in 20m");
     }
 

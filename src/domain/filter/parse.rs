@@ -193,7 +193,12 @@ fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
         }
         (.., Some((key, ':', value))) => named_value(key, value),
         (.., Some((key, sign, value))) => compared(key, sign, value),
-        _ => Ok(Test::Word(piece.text.to_lowercase())),
+        _ => match piece.text {
+            "AND" => piece.fail("not needed: terms are joined by and anyway"),
+            "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/"),
+            "NOT" => piece.fail("write `-` right before the term"),
+            word => Ok(Test::Word(word.to_lowercase())),
+        },
     }
 }
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     domain::{
         alert::Rule,
+        change::What,
         fixtures as tx,
         ids::TxHash,
         observation::Outcome,
