@@ -2,6 +2,8 @@
 //!
 //! When an alert is raised and cleared is decided elsewhere; nothing here clears one.
 
+use std::{cmp::Reverse, collections::BTreeSet};
+
 use clap::Args;
 use color_eyre::eyre::Result;
 use serde::Serialize;
@@ -13,7 +15,7 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{Alert, RESOLVED_FOR, Snooze, Subject},
+        alert::{Alert, AlertState, RESOLVED_FOR, Snooze, Subject},
         glance,
         span::{self, rfc3339},
         text,
@@ -29,6 +31,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   hoptop alerts                                    what stands, each with its number
   hoptop ack 12 --note \"asked the provider\"        takes number 12 on
+  hoptop ack 0x9f3c41                              all that stands for this transaction
   hoptop snooze 12 13 --for 30m                    lets them be for half an hour
   hoptop snooze 12 --until-change                  until its transaction's status changes
   hoptop unack 12                                  lets it stand as new again
@@ -55,9 +58,9 @@ pub struct AlertsArgs {
 /// Take alerts on.
 #[derive(Args, Clone, Debug)]
 pub struct AckArgs {
-    /// Numbers of alerts, as `hoptop alerts` has them
+    /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
     #[arg(value_name = "ALERT", required = true)]
-    pub alerts: Vec<i64>,
+    pub alerts: Vec<String>,
     /// A word on it
     #[arg(long)]
     pub note: Option<String>,
@@ -66,9 +69,9 @@ pub struct AckArgs {
 /// Take alerts on no more, or snooze them no more.
 #[derive(Args, Clone, Debug)]
 pub struct UnackArgs {
-    /// Numbers of alerts, as `hoptop alerts` has them
+    /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
     #[arg(value_name = "ALERT", required = true)]
-    pub alerts: Vec<i64>,
+    pub alerts: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -94,10 +97,15 @@ struct AlertView<'a> {
 /// Prints what stands, or what was cleared lately.
 pub fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
-    let shown = match args.resolved {
+    let mut shown = match args.resolved {
         true => reader.alerts_cleared_since(cx.now.wall - RESOLVED_FOR, MOST_RESOLVED)?,
         false => reader.alerts()?,
     };
+    if !args.json && !args.resolved {
+        // The gravest first, and what somebody has taken on behind the others; among equals the oldest.
+        let is_quiet = |alert: &Alert| alert.state(cx.now.wall) != AlertState::Firing;
+        shown.sort_by_key(|alert| (is_quiet(alert), Reverse(alert.rule.severity())));
+    }
     match (args.json, shown.is_empty()) {
         (true, _) => print_json(&shown, &reader, cx)?,
         (false, false) => print_table(&shown, &reader, cx)?,
@@ -121,18 +129,21 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
     for alert in shown {
         let transaction = hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile));
         let severity = alert.rule.severity();
-        let end = alert.cleared_at.unwrap_or(cx.now.wall);
-        rows.push([
-            alert.id.to_string(),
-            if cx.in_words { severity.name() } else { glance::mark(Some(severity)) }.to_owned(),
-            alert.rule.name().to_owned(),
-            text::clean(&transaction),
-            span::short(span::between(alert.raised_at, end)),
-            glance::alert_state(alert, cx.now.wall, cx.zone),
-            text::clean(&alert.message),
-        ]);
+        let stood = span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(cx.now.wall)));
+        let state = glance::alert_state(alert, cx.now.wall, cx.zone);
+        let (transaction, message) = (text::clean(&transaction), text::clean(&alert.message));
+        if cx.in_words {
+            let (name, rule, id) = (severity.name(), alert.rule, alert.id);
+            writeln!(cx.out, "{name}: {rule} for {stood}, {state}, {transaction}, alert {id}. {message}")?;
+            continue;
+        }
+        let mark = glance::mark(Some(severity)).to_owned();
+        rows.push([alert.id.to_string(), mark, alert.rule.name().to_owned(), transaction, stood, state, message]);
     }
-    Ok(table::write(COLUMNS, &rows, cx.out)?)
+    if !cx.in_words {
+        table::write(COLUMNS, &rows, cx.out)?;
+    }
+    Ok(())
 }
 
 fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
@@ -163,21 +174,21 @@ fn view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> A
 /// Takes alerts on, all that are named or none.
 pub fn ack(args: &AckArgs, cx: &mut Context) -> Result<Exit> {
     let note = args.note.as_deref().and_then(text::clean_or_none);
-    change(&args.alerts, Edit::Acknowledge { alerts: args.alerts.clone(), note }, cx)
+    change(&args.alerts, |alerts| Edit::Acknowledge { alerts, note }, cx)
 }
 
 /// Lets alerts stand as new again, whether they are acknowledged or snoozed: all that are named or none.
 pub fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
-    change(&args.alerts, Edit::Unacknowledge(args.alerts.clone()), cx)
+    change(&args.alerts, Edit::Unacknowledge, cx)
 }
 
 /// Changes what is said of alerts, of all that are named or none, and prints how many there were.
-pub(super) fn change(named: &[i64], edit: Edit, cx: &mut Context) -> Result<Exit> {
-    let standing = cx.store.reader()?.alerts()?;
-    if let Some(missing) = named.iter().find(|id| standing.iter().all(|alert| alert.id != **id)) {
-        writeln!(cx.err, "no alert {missing} stands; `hoptop alerts` has the numbers. Nothing was changed")?;
+pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: &mut Context) -> Result<Exit> {
+    let Some(alerts) = numbers(named, cx)? else {
+        writeln!(cx.err, "Nothing was changed")?;
         return Ok(Exit::Error);
-    }
+    };
+    let (count, edit) = (alerts.len(), edit(alerts));
     let done = match &edit {
         Edit::Acknowledge { .. } => "acknowledged".to_owned(),
         Edit::Snooze { until: Snooze::Until(moment), .. } => {
@@ -187,27 +198,56 @@ pub(super) fn change(named: &[i64], edit: Edit, cx: &mut Context) -> Result<Exit
         _ => "not acknowledged or snoozed any more".to_owned(),
     };
     let changed = cx.store.edit(&cx.profile, edit, cx.now.wall).wait()?;
-    match named.len() - changed {
+    match count - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,
         before => writeln!(cx.out, "{changed} {done}, {before} were so before")?,
     }
     Ok(Exit::Fine)
 }
 
+/// The numbers of what is named: an alert by its own, or a transaction, for all that stands for it. `None` if there is nothing
+/// of the kind, and that was printed.
+fn numbers(named: &[String], cx: &mut Context) -> Result<Option<Vec<i64>>> {
+    let reader = cx.store.reader()?;
+    let standing = reader.alerts()?;
+    let mut numbers = BTreeSet::new();
+    for name in named {
+        let number = name.parse::<i64>().ok();
+        let is_standing = |alert: i64| standing.iter().any(|standing| standing.id == alert);
+        if let Some(alert) = number.filter(|alert| is_standing(*alert)) {
+            numbers.insert(alert);
+            continue;
+        }
+        // What is shorter is no part of a hash.
+        if let Some(alert) = number.filter(|_| name.len() < 6) {
+            writeln!(cx.err, "no alert {alert} stands; `hoptop alerts` has the numbers")?;
+            return Ok(None);
+        }
+        let Some(tx) = cx.find(name)? else { return Ok(None) };
+        let alerts = reader.alerts_of(tx.id)?;
+        if alerts.is_empty() {
+            writeln!(cx.err, "nothing stands as an alert for {}", tx.told.transaction_id.short(cx.ellipsis))?;
+            return Ok(None);
+        }
+        numbers.extend(alerts.iter().map(|alert| alert.id));
+    }
+    Ok(Some(numbers.into_iter().collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::context::testing::Bench, *};
-    use crate::domain::{fixtures, status::RouterStatus};
+    use crate::domain::{fixtures, ids::RowId, status::RouterStatus};
 
     #[test]
     fn an_alert_is_taken_on_until_the_status_changes() {
         let mut bench = Bench::new();
         let row = bench.track(fixtures::new(1));
         bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
-        let ack_args = |alert| AckArgs { alerts: vec![alert], note: Some("asked".into()) };
-        let (_, err, exit) = bench.run(|cx| ack(&ack_args(9), cx).unwrap());
+        let ack_args = |alert: &str| AckArgs { alerts: vec![alert.into()], note: Some("asked".into()) };
+        let (_, err, exit) = bench.run(|cx| ack(&ack_args("9"), cx).unwrap());
         assert!(err.starts_with("no alert 9 stands") && exit == Exit::Error, "{err}");
-        let (out, ..) = bench.run(|cx| ack(&ack_args(1), cx).unwrap());
+        let (out, ..) = bench.run(|cx| ack(&ack_args(&format!("0x{:064x}", 1)), cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         let acked = crate::domain::filter::Filter::parse("is:acked").unwrap();
         let count = |bench: &Bench| {
@@ -218,8 +258,37 @@ mod tests {
         assert!(out.contains("needs_gas") && out.contains("ago: asked"), "{out}");
         let (out, ..) = bench.run(|cx| super::super::untrack::undo(&Default::default(), cx).unwrap());
         assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge 1 alert\n", 0));
-        bench.run(|cx| ack(&ack_args(1), cx).unwrap());
+        bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
         bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);
+    }
+
+    #[test]
+    fn the_gravest_come_first_what_is_taken_on_last_and_a_transaction_stands_for_what_stands_for_it() {
+        let mut bench = Bench::new();
+        let says = [RouterStatus::Refund, RouterStatus::NeedsGas, RouterStatus::PartialSuccess, RouterStatus::NeedsGas];
+        for (number, status) in (1..).zip(says) {
+            bench.hear(bench.track(fixtures::new(number)), fixtures::says(status), 10);
+        }
+        let named = AckArgs { alerts: vec![format!("0x{:064x}", 3), "3".into()], note: None };
+        let (out, ..) = bench.run(|cx| ack(&named, cx).unwrap());
+        assert_eq!(out, "1 acknowledged\n");
+        bench.in_words = true;
+        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
+        let starts = [
+            "warning: needs_gas for 50s, firing, 0x",
+            "warning: needs_gas",
+            "info: refund",
+            "critical: partial_success",
+        ];
+        for (line, start) in out.lines().zip(starts) {
+            assert!(line.starts_with(start), "{out}");
+        }
+        assert_eq!(out.lines().count(), 4);
+        bench.hear(RowId(1), fixtures::says(RouterStatus::Success), 20);
+        let settled = UnackArgs { alerts: vec![format!("0x{:064x}", 1)] };
+        let (out, err, exit) = bench.run(|cx| unack(&settled, cx).unwrap());
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
+        assert_eq!(err, "nothing stands as an alert for 0x0000…0001\nNothing was changed\n");
     }
 }

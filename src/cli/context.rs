@@ -92,6 +92,7 @@ pub(super) mod testing {
         pub(in crate::cli) folder: TempDir,
         pub(in crate::cli) store: Store,
         pub(in crate::cli) is_terminal: bool,
+        pub(in crate::cli) in_words: bool,
         out: Vec<u8>,
         err: Vec<u8>,
     }
@@ -104,7 +105,7 @@ pub(super) mod testing {
         pub(in crate::cli) fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-            Self { folder, store, is_terminal: false, out: Vec::new(), err: Vec::new() }
+            Self { folder, store, is_terminal: false, in_words: false, out: Vec::new(), err: Vec::new() }
         }
 
         /// Runs a command a minute after the start, and returns what it printed and what it returned.
@@ -118,7 +119,7 @@ pub(super) mod testing {
                 err: &mut self.err,
                 ellipsis: "…",
                 out_is_terminal: self.is_terminal,
-                in_words: false,
+                in_words: self.in_words,
             };
             let result = command(&mut context);
             let text = |bytes: &mut Vec<u8>| String::from_utf8(std::mem::take(bytes)).unwrap();

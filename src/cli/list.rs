@@ -14,15 +14,12 @@ use super::{
     json::TransactionView,
     table::{self, Column},
 };
-use crate::{
-    domain::{
-        alert::Alert,
-        filter::{Candidate, Filter, FilterError},
-        glance, span, text,
-        transaction::Transaction,
-        width,
-    },
-    store::StoreError,
+use crate::domain::{
+    alert::Alert,
+    filter::{Candidate, Filter, FilterError},
+    glance, span, text,
+    transaction::Transaction,
+    width,
 };
 
 /// The keys whose values are free text, and may hold blanks.
@@ -75,10 +72,15 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     } else {
         let (mut lines, in_words) = (Vec::new(), cx.in_words);
         reader.each(shown, |tx, alerts| {
-            lines.push(row(&Candidate { tx, alerts }, now, (cx.ellipsis, in_words)));
-            Ok::<_, StoreError>(())
+            match in_words {
+                true => writeln!(out, "{}", glance::row_in_words(tx, alerts, now))?,
+                false => lines.push(row(&Candidate { tx, alerts }, now, cx.ellipsis)),
+            }
+            Ok::<_, color_eyre::Report>(())
         })?;
-        table::write(COLUMNS, &lines, &mut out)?;
+        if !in_words {
+            table::write(COLUMNS, &lines, &mut out)?;
+        }
         let more = match rows.len() - shown.len() {
             0 => String::new(),
             more => format!("; {more} more match, beyond --limit"),
@@ -168,15 +170,11 @@ impl<'a> JsonList<'a> {
     }
 }
 
-fn row(candidate: &Candidate, now: DateTime<Utc>, (ellipsis, in_words): (&str, bool)) -> [String; 8] {
+fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
-    let (urgency, status) = match in_words {
-        true => (glance::urgency_in_words(candidate.alerts), glance::status_in_words(tx.learned.status.as_ref())),
-        false => (glance::urgency(candidate.alerts).into(), glance::status(tx.learned.status.as_ref())),
-    };
     [
-        urgency,
-        width::cut(&status, WIDEST, ellipsis),
+        glance::urgency(candidate.alerts).into(),
+        width::cut(&glance::status(tx.learned.status.as_ref()), WIDEST, ellipsis),
         tx.told.transaction_id.short(ellipsis),
         glance::route(tx),
         span::short(tx.age(now)),
@@ -210,6 +208,19 @@ mod tests {
         bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
         bench.track(fixtures::new(3));
         bench
+    }
+
+    #[test]
+    fn who_hears_it_gets_sentences() {
+        let mut bench = three();
+        bench.in_words = true;
+        let (out, ..) = run(&mut bench, &args(&["-status:none"]));
+        let expected = "\
+critical: partial, 0x0000...0002 Arbitrum to Base, 20s old, checked 40s ago
+no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m old, due in 14m, checked 12s ago
+2 shown of 3
+";
+        assert_eq!(out, expected);
     }
 
     #[test]

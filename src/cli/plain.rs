@@ -98,7 +98,7 @@ async fn tell(parts: Parts) -> Result<()> {
                 // What couldn't be read now is news still.
                 due = telling.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
             }
-            line = lines.recv() => match orders.read(line.as_deref()) {
+            line = lines.recv() => match Order::read(line.as_deref()) {
                 Order::Nothing => {}
                 Order::Quit => return Ok(()),
                 Order::Summary => {

@@ -34,9 +34,9 @@ What is snoozed stands on (`is:snoozed`), and is listed behind what isn't.";
 /// Snooze alerts.
 #[derive(Args, Clone, Debug, Default)]
 pub struct SnoozeArgs {
-    /// Numbers of alerts, as `hoptop alerts` has them
+    /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
     #[arg(value_name = "ALERT", required = true)]
-    pub alerts: Vec<i64>,
+    pub alerts: Vec<String>,
     /// For so long: 90s, 30m, 2h [default: 1h]
     #[arg(long = "for", value_name = "DUR", value_parser = span::parse, group = "end")]
     pub duration: Option<Duration>,
@@ -59,7 +59,7 @@ pub fn snooze(args: &SnoozeArgs, cx: &mut Context) -> Result<Exit> {
         writeln!(cx.err, "{} isn't in the future. Nothing was changed", rfc3339(moment))?;
         return Ok(Exit::Usage);
     }
-    alerts::change(&args.alerts, Edit::Snooze { alerts: args.alerts.clone(), until }, cx)
+    alerts::change(&args.alerts, |alerts| Edit::Snooze { alerts, until }, cx)
 }
 
 #[cfg(test)]
@@ -118,11 +118,16 @@ mod tests {
     fn what_can_t_be_snoozed_is_said_and_nothing_is_changed() {
         let mut bench = two();
         let table = [
-            ("1 9", "no alert 9 stands; `hoptop alerts` has the numbers. Nothing was changed\n", Exit::Error),
+            ("1 9", "no alert 9 stands; `hoptop alerts` has the numbers\nNothing was changed\n", Exit::Error),
             (
                 "1 --until 1700000060",
                 "2023-11-14T22:14:20.000Z isn't in the future. Nothing was changed\n",
                 Exit::Usage,
+            ),
+            (
+                "0xabcdef12",
+                "`0xabcdef12` is not tracked; `hoptop list` shows what is, `hoptop add` adds it\nNothing was changed\n",
+                Exit::Error,
             ),
             ("1 --for 0s", "2023-11-14T22:14:20.000Z isn't in the future. Nothing was changed\n", Exit::Usage),
         ];
@@ -140,9 +145,9 @@ mod tests {
     fn a_person_takes_a_snooze_back_or_an_acknowledgement_takes_its_place() {
         let mut bench = two();
         run(&mut bench, "1 2");
-        let (out, ..) = bench.run(|cx| alerts::unack(&UnackArgs { alerts: vec![2] }, cx).unwrap());
+        let (out, ..) = bench.run(|cx| alerts::unack(&UnackArgs { alerts: vec!["2".into()] }, cx).unwrap());
         assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), ("1 not acknowledged or snoozed any more\n", 1));
-        let ack = AckArgs { alerts: vec![1], note: None };
+        let ack = AckArgs { alerts: vec!["1".into()], note: None };
         let (out, ..) = bench.run(|cx| alerts::ack(&ack, cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));

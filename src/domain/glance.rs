@@ -84,6 +84,32 @@ pub fn status_in_words(status: Option<&RouterStatus>) -> String {
     shown.split_once(' ').map_or(shown.clone(), |(_, word)| word.to_owned())
 }
 
+/// What to call a transaction where nobody sees a table: its hash, cut, its route in words, its ticket.
+pub fn name_in_words(tx: &Transaction) -> String {
+    let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
+    let name = format!("{} {} to {}{ticket}", tx.told.transaction_id.short("..."), tx.from_name(), tx.to_name());
+    text::clean(&name)
+}
+
+/// A row of a list as a sentence, what matters most first.
+pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
+    let due = match due(tx, now) {
+        due if due == "-" => String::new(),
+        due => match due.strip_prefix('-') {
+            Some(since) => format!(", due {since} ago"),
+            None => format!(", due in {due}"),
+        },
+    };
+    let checked = match tx.learned.last_checked_at {
+        _ if tx.is_stopped() => "not polled any more".to_owned(),
+        Some(at) => format!("checked {} ago", span::short(span::between(at, now))),
+        None => "not checked yet".to_owned(),
+    };
+    let status = text::clean(&status_in_words(tx.learned.status.as_ref()));
+    let urgency = urgency_in_words(alerts);
+    format!("{urgency}: {status}, {}, {} old{due}, {checked}", name_in_words(tx), span::short(tx.age(now)))
+}
+
 /// Where from and where to: `ARB>BASE`.
 pub fn route(tx: &Transaction) -> String {
     let from = chains::short_name(&tx.told.from_chain, tx.chain_names.from.as_deref());
@@ -139,6 +165,25 @@ mod tests {
         assert_eq!([due(&tx, before), due(&tx, at_it), due(&tx, past)], ["14m", "-0s", "-8m"]);
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), before);
         assert_eq!((due(&tx, past), checked(&tx, past)), ("-".into(), "22m".into()));
+    }
+
+    #[test]
+    fn a_row_is_a_sentence_too() {
+        let mut tx = fixtures::transaction(1);
+        tx.told.ticket = Some("SUP-1\u{1b}[2J".into());
+        let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
+        let (seen, late) = (at(60), at(960));
+        let name = "0x0000...0001 Arbitrum to Base, ticket SUP-1[2J";
+        assert_eq!(
+            row_in_words(&tx, &[], seen),
+            format!("no alert: no answer, {name}, 1m old, due in 14m, not checked yet")
+        );
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), seen);
+        let overdue = [alert(Rule::Overdue, None)];
+        assert_eq!(
+            row_in_words(&tx, &overdue, late),
+            format!("critical: ongoing, {name}, 16m old, due 1m ago, checked 15m ago")
+        );
     }
 
     #[test]

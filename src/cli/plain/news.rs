@@ -11,6 +11,7 @@ use crate::{
         advice,
         alert::Rule,
         change::{Change, What},
+        glance::name_in_words,
         ids::RowId,
         text,
         transaction::Transaction,
@@ -65,7 +66,7 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         lines.push(of_profile(alert.rule, &alert.message));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
-        lines.push(format!("Most urgent: {}. {}", name(&tx), what_to_do(&tx, now, setting.zone)));
+        lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), what_to_do(&tx, now, setting.zone)));
     }
     lines.push(match (&setting.shown_id, setting.polls) {
         (_, false) => "Not polling.".to_owned(),
@@ -146,9 +147,9 @@ impl News<'_> {
         let act = if text.contains("alert ") { self.act(&known) } else { String::new() };
         match (rows.len(), known.as_slice()) {
             (1, []) => format!("one that is not tracked any more: {text}"),
-            (1, [tx, ..]) => format!("{}: {text}{act}", name(tx)),
+            (1, [tx, ..]) => format!("{}: {text}{act}", name_in_words(tx)),
             (count, _) => {
-                let named: Vec<String> = known.iter().take(NAMED).map(|tx| name(tx)).collect();
+                let named: Vec<String> = known.iter().take(NAMED).map(|tx| name_in_words(tx)).collect();
                 let rest = count.saturating_sub(named.len());
                 let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
                 format!("{count} transactions: {text}{act}. They are {}{rest}", named.join("; "))
@@ -192,13 +193,6 @@ fn sentence(what: &What) -> String {
 
 fn of_profile(rule: Rule, error: &str) -> String {
     format!("{rule}: {error}; {}", advice::profile_action(rule))
-}
-
-/// What to call a transaction: its hash, cut, its route in words, its ticket.
-fn name(tx: &Transaction) -> String {
-    let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
-    let name = format!("{} {} to {}{ticket}", tx.told.transaction_id.short("..."), tx.from_name(), tx.to_name());
-    text::clean(&name)
 }
 
 fn what_to_do(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {

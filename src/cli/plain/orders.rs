@@ -42,6 +42,27 @@ pub(super) enum Order {
     Run(What),
 }
 
+impl Order {
+    /// Reads a line; `None` if there are no more.
+    pub(super) fn read(line: Option<&str>) -> Self {
+        let Some(line) = line else { return Self::Quit };
+        let words = words(line);
+        if words.is_empty() {
+            return Self::Nothing;
+        }
+        match Line::try_parse_from(words) {
+            Ok(Line { what: What::Quit }) => Self::Quit,
+            Ok(Line { what: What::Summary }) => Self::Summary,
+            Ok(Line { what }) => Self::Run(what),
+            Err(error) => {
+                // Plain, whatever the terminal is; if nobody listens any more there is nobody to tell.
+                write!(io::stdout(), "{}", error.render()).ok();
+                Self::Nothing
+            }
+        }
+    }
+}
+
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "", disable_help_flag = true)]
 #[command(help_template = "Commands, each with Enter; help COMMAND says more:\n{subcommands}")]
@@ -102,44 +123,6 @@ impl Orders {
             ellipsis: parts.ellipsis,
             templates: parts.templates().clone(),
             rps: parts.rps,
-        }
-    }
-
-    /// Reads a line; `None` if there are no more.
-    pub(super) fn read(&self, line: Option<&str>) -> Order {
-        let Some(line) = line else { return Order::Quit };
-        let mut words = words(line);
-        if words.is_empty() {
-            return Order::Nothing;
-        }
-        self.number(&mut words);
-        match Line::try_parse_from(words) {
-            Ok(Line { what: What::Quit }) => Order::Quit,
-            Ok(Line { what: What::Summary }) => Order::Summary,
-            Ok(Line { what }) => Order::Run(what),
-            Err(error) => {
-                // Plain, whatever the terminal is; if nobody listens any more there is nobody to tell.
-                write!(io::stdout(), "{}", error.render()).ok();
-                Order::Nothing
-            }
-        }
-    }
-
-    /// For `ack`, `snooze` and `unack` a hash stands for the numbers of its alerts.
-    fn number(&self, words: &mut Vec<String>) {
-        let [command, transaction, ..] = words.as_slice() else { return };
-        let is_number = transaction.parse::<i64>().is_ok() || transaction.starts_with('-');
-        if !["ack", "snooze", "unack"].contains(&command.as_str()) || is_number {
-            return;
-        }
-        let alerts = || {
-            let reader = self.store.reader().ok()?;
-            let crate::store::Lookup::One(tx) = reader.find(transaction).ok()? else { return None };
-            reader.alerts_of(tx.id).ok()
-        };
-        let numbers = alerts().into_iter().flatten().map(|alert| alert.id.to_string()).collect::<Vec<_>>();
-        if !numbers.is_empty() {
-            words.splice(1..2, numbers);
         }
     }
 
