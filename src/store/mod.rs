@@ -26,6 +26,7 @@ mod listing;
 mod loss;
 mod migrate;
 mod minutes;
+mod names;
 mod notes;
 mod observations;
 mod opening;

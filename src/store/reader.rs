@@ -17,6 +17,7 @@ use super::{
     import::Foreseen,
     listing::{self, Listed, Listing},
     minutes::{self, Minute},
+    names,
     notes::{self, Note},
     observations::{self, OldBodies, StoredObservation},
     overview::{self, Load},
@@ -33,7 +34,7 @@ use crate::domain::{
     change::Change,
     difference::{Difference, differences},
     experience::{Experience, Past, RouteKey},
-    filter::Filter,
+    filter::{Filter, Named},
     ids::{ChainId, RowId, TxHash},
     text,
     transaction::Transaction,
@@ -331,6 +332,11 @@ impl Reader {
     /// The body of one answer, as it came, by the store's number.
     pub fn body(&self, observation: i64) -> Result<Option<String>, StoreError> {
         observations::body(&self.connection, observation)
+    }
+
+    /// At most so many tickets or labels that begin with a text, without case, in their order.
+    pub fn names(&self, of: Named, beginning: &str, most: usize) -> Result<Vec<String>, StoreError> {
+        names::beginning(&self.connection, of, beginning, most)
     }
 
     /// Finds `TX` of the command line: a hash, any unique part of six or more characters of it, or a URL with one in it.

@@ -6,6 +6,7 @@ use super::model::list::PageRequest;
 use crate::{
     domain::{
         alert::Snooze,
+        filter::Named,
         ids::{RowId, TxHash},
         quote::QuoteRequest,
         transaction::NewTransaction,
@@ -171,6 +172,8 @@ pub enum Effect {
     FindMarks(Markable),
     /// Do something about a question for a route.
     Quote(QuoteWork),
+    /// Find tickets or labels that begin so.
+    FindNames(Named, String),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

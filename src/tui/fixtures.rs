@@ -303,12 +303,10 @@ pub fn press(desk: &mut Desk, keys: &[&str], now: Now) -> Vec<Effect> {
     effects
 }
 
-/// Types a text, letter by letter.
-pub fn type_in(desk: &mut Desk, text: &str, now: Now) {
-    for letter in text.chars() {
-        let key = crossterm::event::KeyCode::Char(letter).into();
-        desk.take(Msg::Key(key), now);
-    }
+/// Types a text, letter by letter; all that this brings.
+pub fn type_in(desk: &mut Desk, text: &str, now: Now) -> Vec<Effect> {
+    let key = |letter| Msg::Key(crossterm::event::KeyCode::Char(letter).into());
+    text.chars().flat_map(|letter| desk.take(key(letter), now)).collect()
 }
 
 /// Opens the quote form and types a question that can be asked, with chains by name.

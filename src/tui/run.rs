@@ -274,7 +274,7 @@ impl Dashboard {
     /// What is to be remembered, if that is another than before.
     fn news_to_remember(&mut self) -> Option<Remembered> {
         let memory = self.model.to_remember();
-        let is_typing = matches!(self.model.overlay, Overlay::Filter { .. });
+        let is_typing = matches!(self.model.overlay, Overlay::Filter(_));
         let remembered = self.remembered.as_mut().filter(|_| !is_typing)?;
         remembered.note(memory).then(|| remembered.clone())
     }

@@ -1,6 +1,7 @@
 //! What a filter that is being typed may go on with.
 //!
-//! It knows the grammar's own words and the shipped chains; it must never offer what the parser refuses.
+//! It knows the grammar's own words and the shipped chains, and is told what the store names; it must never offer what the
+//! parser refuses.
 
 use super::{parse, sort::SortBy};
 use crate::domain::{chains, status::RouterStatus};
@@ -24,10 +25,49 @@ impl Completion {
     }
 }
 
-/// What `text` may go on with, where it ends.
-pub fn complete(text: &str) -> Completion {
+/// What a filter can ask for by name, and only the store knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Tickets.
+    Ticket,
+    /// Labels.
+    Label,
+}
+
+impl Named {
+    fn of(key: &str) -> Option<Self> {
+        match key {
+            "ticket" => Some(Self::Ticket),
+            "label" => Some(Self::Label),
+            _ => None,
+        }
+    }
+}
+
+/// Names that the store knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// Of what.
+    pub of: Named,
+    /// The names, in their order.
+    pub words: Vec<String>,
+}
+
+/// What the store is to be asked for, to complete `text`: which names, and how they begin.
+pub fn asked(text: &str) -> Option<(Named, &str)> {
+    let (key, value) = text.get(last_word(text)..)?.split_once(':')?;
+    Named::of(key).map(|of| (of, value))
+}
+
+/// Where the last word starts, behind the sign that may negate it.
+fn last_word(text: &str) -> usize {
     let word = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    let word = word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')));
+    word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
+}
+
+/// What `text` may go on with, where it ends.
+pub fn complete(text: &str, names: Option<&Names>) -> Completion {
+    let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();
     match typed.split_once(':') {
         None => beginning(word, typed, parse::keys()),
@@ -36,14 +76,28 @@ pub fn complete(text: &str) -> Completion {
             let last = value.rfind(',').map_or(0, |at| at + 1);
             let turned = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
             let start = word + key.len() + 1 + last + turned;
-            beginning(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
+            let typed = text.get(start..).unwrap_or_default();
+            match names.filter(|names| Named::of(key) == Some(names.of)) {
+                // Of a name everything counts, the commas too.
+                Some(names) => beginning(word + key.len() + 1, value, names.words.iter().filter(is_a_word).cloned()),
+                None => beginning(start, typed, values(key).into_iter()),
+            }
         }
     }
 }
 
 fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> Completion {
     let lower = typed.to_lowercase();
-    Completion { start, words: words.filter(|word| word.starts_with(&lower) && *word != lower).collect() }
+    let goes_on = |word: &String| {
+        let word = word.to_lowercase();
+        word.starts_with(&lower) && word != lower
+    };
+    Completion { start, words: words.filter(goes_on).collect() }
+}
+
+/// Whether it can stand as it is: what has a blank in it would have to stand between quotation marks.
+fn is_a_word(name: &&String) -> bool {
+    !name.contains(char::is_whitespace) && !name.contains('"')
 }
 
 fn values(key: &str) -> Vec<String> {
@@ -52,12 +106,9 @@ fn values(key: &str) -> Vec<String> {
         "is" => owned(&mut parse::states()),
         "status" => owned(&mut RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).chain(["unknown", "none"])),
         "sort" => owned(&mut SortBy::ALL.iter().map(|key| key.name())),
-        // What has a blank in it would have to stand between quotation marks.
-        "chain" | "from" | "to" => chains::all()
-            .iter()
-            .map(|chain| chain.name.to_lowercase())
-            .filter(|name| !name.contains(char::is_whitespace))
-            .collect(),
+        "chain" | "from" | "to" => {
+            chains::all().iter().map(|chain| chain.name.to_lowercase()).filter(|name| is_a_word(&name)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -69,7 +120,7 @@ mod tests {
     #[test]
     fn the_word_that_is_being_typed_is_completed() {
         let offered = |text: &str| {
-            let Completion { start, words } = complete(text);
+            let Completion { start, words } = complete(text, None);
             (start, words.join(" "))
         };
         assert_eq!(offered("sta"), (0, "status:".into()));
@@ -81,16 +132,29 @@ mod tests {
         assert_eq!(offered("is:overdue"), (3, String::new()));
         assert_eq!(offered("ticket:S"), (7, String::new()));
         assert_eq!(offered("").0, 0);
-        assert_eq!(complete("is:un").common(), "un");
-        assert_eq!(complete("is:uns").common(), "unsettled");
-        assert_eq!(complete("is:x").common(), "");
+        assert_eq!(complete("is:un", None).common(), "un");
+        assert_eq!(complete("is:uns", None).common(), "unsettled");
+        assert_eq!(complete("is:x", None).common(), "");
+    }
+
+    #[test]
+    fn tickets_and_labels_are_those_that_the_store_names() {
+        assert_eq!(asked("vip -ticket:SUP"), Some((Named::Ticket, "SUP")));
+        assert_eq!(asked("label:"), Some((Named::Label, "")));
+        assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
+        let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
+        let names = Names { of: Named::Ticket, words };
+        let offered = |text: &str| complete(text, Some(&names));
+        assert_eq!(offered("ticket:s"), Completion { start: 7, words: vec!["SUP-1".into(), "SUP-2,a".into()] });
+        assert_eq!(offered("x -ticket:sup-2,"), Completion { start: 10, words: vec!["SUP-2,a".into()] });
+        assert_eq!(offered("label:s").words, [""; 0]);
     }
 
     #[test]
     fn nothing_is_offered_that_the_parser_refuses() {
-        for key in complete("").words {
+        for key in complete("", None).words {
             let value = if key.ends_with(['>', '<']) { "5m".to_owned() } else { String::new() };
-            let all = complete(&key).words;
+            let all = complete(&key, None).words;
             let all = if all.is_empty() { vec![if value.is_empty() { "x".to_owned() } else { value }] } else { all };
             for value in all {
                 assert!(Filter::parse(&format!("{key}{value}")).is_ok(), "{key}{value}");

@@ -16,7 +16,7 @@ use chrono::{DateTime, Utc};
 
 use super::{alert::Alert, transaction::Transaction};
 
-pub use complete::{Completion, complete};
+pub use complete::{Completion, Named, Names, asked, complete};
 pub use sort::{SortBy, SortKey, compare, rank_of};
 
 /// What a filter looks at.

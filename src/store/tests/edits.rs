@@ -1,7 +1,7 @@
 //! What people do, taking it back, doing it again, and removing for good.
 
 use super::*;
-use crate::domain::transaction::Transaction;
+use crate::domain::{filter::Named, transaction::Transaction};
 
 /// What is told of the first transaction: whether it is polled, its ticket, labels and notes.
 fn told(store: &Store) -> String {
@@ -306,4 +306,29 @@ fn the_words_of_an_acknowledgement_go_with_what_it_was_about() {
     let db = Connection::open(store.path()).unwrap();
     let kept: String = db.query_row("SELECT group_concat(steps) FROM edits", [], |row| row.get(0)).unwrap();
     assert!(!kept.contains("first words") && kept.contains("other words"), "{kept}");
+}
+
+#[test]
+fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
+    let (_folder, store) = open();
+    for (number, ticket, labels) in [
+        (1, Some("SUP-12"), vec!["vip", "batch"]),
+        (2, Some("sup-1"), vec!["vip"]),
+        (3, Some("SUP-12"), vec!["VIP"]),
+        (4, Some("OPS-3"), vec![]),
+        (5, None, vec!["võimalik"]),
+    ] {
+        let mut new = fixtures::new(number);
+        new.told.ticket = ticket.map(str::to_owned);
+        new.labels = labels.into_iter().map(str::to_owned).collect();
+        store.import("default", vec![new], at(0)).wait().unwrap();
+    }
+    let reader = store.reader().unwrap();
+    let names = |of, beginning, most| reader.names(of, beginning, most).unwrap();
+    assert_eq!(names(Named::Ticket, "SUP", 9), ["sup-1", "SUP-12"]);
+    assert_eq!(names(Named::Ticket, "", 2), ["OPS-3", "sup-1"]);
+    assert_eq!(names(Named::Ticket, "z", 9), [""; 0]);
+    // Which of those that differ by case alone is shown doesn't matter: the filter finds all of them.
+    assert_eq!(names(Named::Label, "", 9).len(), 3);
+    assert_eq!(names(Named::Label, "võ", 9), ["võimalik"]);
 }

@@ -213,6 +213,7 @@ impl AddForm {
             (Focus::Cell(_), _) => "done",
             (Focus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
+            (Focus::Text, _) if counts.known > 0 && counts.needs_input > 0 => "to the known one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ => "track or open",

@@ -9,6 +9,7 @@ pub mod alerts;
 pub mod columns;
 pub mod detail;
 pub mod detour;
+mod filter_line;
 pub mod found;
 pub mod help;
 pub mod history;
@@ -32,6 +33,7 @@ use std::{
 use chrono::{DateTime, FixedOffset, Utc};
 use tui_input::Input;
 
+pub use self::filter_line::FilterLine;
 use self::{
     add::AddForm,
     alerts::AlertList,
@@ -92,17 +94,8 @@ pub enum Overlay {
         /// Lines that are scrolled away.
         scroll: usize,
     },
-    /// The filter's line, with the text that holds again if it is left by Esc.
-    Filter {
-        /// What is being typed.
-        input: Input,
-        /// What held before.
-        before: String,
-        /// What was selected before: selected again whenever it is shown.
-        selected: Option<RowId>,
-        /// Which of the filters that were used stands there, if one was fetched back.
-        used: Option<usize>,
-    },
+    /// The filter's line.
+    Filter(Box<FilterLine>),
     /// What is looked for in a tab of the detail, with the text that holds again if it is left by Esc.
     Find {
         /// What is being typed.

@@ -144,7 +144,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>)
     if form.take_in(known) { submit(model) } else { Vec::new() }
 }
 
-/// Tracks all that are marked and complete; without such ones it opens the first that is known, or goes to what is missing.
+/// Tracks all that are marked and complete; without such ones it opens the one that is known, or goes to what is missing.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
@@ -158,12 +158,20 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     if form.wait_for_known() {
         return Vec::new();
     }
-    if let Some(row) = form.found.iter().find_map(|found| found.known) {
-        return open(model, row);
-    }
-    if let Some(place) = form.found.iter().position(|found| found.first_missing().is_some()) {
-        form.place = place;
-        form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
+    let known = form.found.iter().position(|found| found.known.is_some());
+    let lacking = form.found.iter().position(|found| found.verdict() == Verdict::NeedsInput);
+    match (known, lacking) {
+        // What else was pasted isn't lost for that: another Enter opens it.
+        (Some(place), Some(_)) if form.focus == Focus::Text => (form.place, form.focus) = (place, Focus::Results),
+        (Some(place), _) => {
+            let row = form.found.get(place).and_then(|found| found.known);
+            return row.map_or_else(Vec::new, |row| open(model, row));
+        }
+        (None, Some(place)) => {
+            form.place = place;
+            form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
+        }
+        (None, None) => {}
     }
     Vec::new()
 }

@@ -51,6 +51,7 @@ use crate::{
     domain::{
         alert::Alert,
         answer::{self, Format},
+        filter::Names,
         ids::RowId,
         transaction::Transaction,
     },
@@ -95,6 +96,8 @@ pub enum Msg {
     FoundMarks(Option<Vec<RowId>>),
     /// Of each hash that was asked about, by its text, which transaction it is, if it is tracked.
     Known(HashMap<String, Option<RowId>>),
+    /// Tickets or labels that begin as was asked.
+    Names(Names),
     /// What became of a question for a route.
     Quote(QuoteHeard),
     /// An import ended.
@@ -161,59 +164,40 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         // What is pasted stands on a screen that others may see.
         Msg::Paste(text) => on_paste(model, &intake::without_id(&text)),
         Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
-        Msg::Resize(columns, rows) => {
-            on_resize(model, (columns, rows));
-            Vec::new()
-        }
         Msg::News(heard) => news::on_news(model, *heard, now),
         Msg::Page(read) => news::on_page(model, *read, now),
         Msg::Counted(counted) => news::on_counted(model, *counted, now),
-        Msg::History(row, read) => {
-            news::on_history(model, row, *read);
-            Vec::new()
-        }
-        Msg::Body(row, body) => {
-            detail::on_body(model, row, *body);
-            Vec::new()
-        }
-        Msg::FoundAlert(found) => {
-            found.into_iter().for_each(|row| model.list.want(row));
-            Vec::new()
-        }
-        Msg::Alerts(read) => {
-            alerts::on_read(model, read, now.mono);
-            Vec::new()
-        }
         Msg::Statistics(read) => aside::on_statistics(model, *read, now.mono),
         Msg::Log(read) => aside::on_log(model, read),
-        Msg::FoundMarks(found) => {
-            marks::on_found(model, found, now.mono);
-            Vec::new()
-        }
         Msg::Known(known) => add::on_known(model, known),
         Msg::Quote(heard) => quote::on_heard(model, heard, now),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
-        Msg::Trouble(trouble) => {
-            model.trouble = trouble;
-            Vec::new()
-        }
-        Msg::CopyByTerminal(_) => Vec::new(),
         Msg::Copied(copied) => offer::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
-        Msg::Done(text) => {
-            model.tell(Tone::Good, text, now.mono);
-            Vec::new()
-        }
         Msg::Dressed(outcome) => theme::on_dressed(model, outcome, now),
-        Msg::Worked(work, outcome) => {
-            act::on_worked(model, &work, outcome, now.mono);
-            Vec::new()
-        }
-        Msg::Fault(text) | Msg::NotRead(text) => {
-            model.tell(Tone::Bad, text, now.mono);
-            Vec::new()
-        }
         Msg::Tick => on_tick(model, now),
+        message => {
+            note(model, message, now);
+            Vec::new()
+        }
+    }
+}
+
+/// Takes in what changes nothing but the model.
+fn note(model: &mut Model, message: Msg, now: Now) {
+    match message {
+        Msg::Resize(columns, rows) => on_resize(model, (columns, rows)),
+        Msg::History(row, read) => news::on_history(model, row, *read),
+        Msg::Body(row, body) => detail::on_body(model, row, *body),
+        Msg::FoundAlert(found) => found.into_iter().for_each(|row| model.list.want(row)),
+        Msg::Alerts(read) => alerts::on_read(model, read, now.mono),
+        Msg::FoundMarks(found) => marks::on_found(model, found, now.mono),
+        Msg::Names(names) => filter::on_names(model, names),
+        Msg::Trouble(trouble) => model.trouble = trouble,
+        Msg::Worked(work, outcome) => act::on_worked(model, &work, outcome, now.mono),
+        Msg::Done(text) => model.tell(Tone::Good, text, now.mono),
+        Msg::Fault(text) | Msg::NotRead(text) => model.tell(Tone::Bad, text, now.mono),
+        _ => {}
     }
 }
 
@@ -255,7 +239,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
 
 fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
     match &mut model.overlay {
-        Overlay::Filter { .. } => filter::on_paste(model, text),
+        Overlay::Filter(_) => filter::on_paste(model, text),
         Overlay::Find { .. } => detail::on_paste(model, text),
         Overlay::Add(_) => add::on_paste(model, text),
         Overlay::Palette(_) => palette::on_paste(model, text),
@@ -290,7 +274,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return dispatch(model, id, now);
     }
     match &model.overlay {
-        Overlay::Filter { .. } => return filter::on_key(model, key),
+        Overlay::Filter(_) => return filter::on_key(model, key),
         Overlay::Find { .. } => return detail::on_key(model, key),
         Overlay::Add(_) => return add::on_key(model, key, now),
         Overlay::Offer(_) => return offer::on_key(model, key, now),

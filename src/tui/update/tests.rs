@@ -8,6 +8,7 @@ use crate::{
     domain::{
         alert::Rule,
         change::What,
+        filter::Named,
         fixtures as tx,
         ids::TxHash,
         observation::Outcome,
@@ -169,7 +170,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
-            matches!(&model.overlay, Overlay::Filter { input, before, .. } if input.value() == "sort:hash " && before == "sort:hash")
+            matches!(&model.overlay, Overlay::Filter(line) if line.input.value() == "sort:hash " && line.before == "sort:hash")
         }
         Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
         Id::Sort => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
@@ -403,9 +404,27 @@ fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
     press(&mut model, &["Up", "Up", "Up"], now());
     assert_eq!(model.list.filter_text, "sort:hash");
     press(&mut model, &["Down", "Down", "Down"], now());
-    assert_eq!(model.list.filter_text, "");
+    assert_eq!(model.list.filter_text, "is:overdue", "what was typed");
     press(&mut model, &["Up", "Esc"], now());
     assert_eq!(model.list.filter_text, "");
+}
+
+#[test]
+fn tickets_and_labels_are_asked_for_as_they_are_typed() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Esc", "/"], now());
+    assert!(!type_in(&mut model, "vip ticket", now()).iter().any(|effect| matches!(effect, Effect::FindNames(..))));
+    let asked = type_in(&mut model, ":SU", now());
+    let expected = ["", "S", "SU"].map(|text| Effect::FindNames(Named::Ticket, text.into()));
+    assert_eq!(
+        asked.into_iter().filter(|effect| matches!(effect, Effect::FindNames(..))).collect::<Vec<_>>(),
+        expected
+    );
+    model.take(Msg::Names(Names { of: Named::Ticket, words: vec!["SUP-4412".into()] }), now());
+    press(&mut model, &["Tab", "Enter"], now());
+    assert_eq!(model.list.filter_text, "vip ticket:SUP-4412");
+    // An answer that comes too late harms nobody.
+    model.take(Msg::Names(Names { of: Named::Ticket, words: Vec::new() }), now());
 }
 
 #[test]
@@ -494,7 +513,7 @@ fn a_filter_that_cannot_be_read_stays_open_until_it_can() {
     press(&mut model, &["/"], now());
     model.take(Msg::Paste("is:refunded".into()), now());
     press(&mut model, &["Enter"], now());
-    assert!(matches!(model.overlay, Overlay::Filter { .. }));
+    assert!(matches!(model.overlay, Overlay::Filter(_)));
     let error = model.list.filter_error.as_ref().unwrap();
     assert_eq!(&model.list.filter_text[error.at.clone()], "refunded");
     assert_eq!(model.list.part.rows.len(), 40);

@@ -87,7 +87,7 @@ pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
 
 pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
     let list = &look.model.list;
-    let typing = matches!(look.model.overlay, Overlay::Filter { .. });
+    let typing = matches!(look.model.overlay, Overlay::Filter(_));
     let mut spans = vec![Span::styled(PROMPT, if typing { look.theme.key() } else { look.theme.dim() })];
     match &list.filter_error {
         Some(error) => {

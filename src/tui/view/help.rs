@@ -155,10 +155,10 @@ fn row(look: &Look<'_>, command: &Command, keys: &[String], columns: usize) -> V
 }
 
 const FILTERS: [&str; 6] = [
-    "is:attention is:firing is:acked is:snoozed is:overdue is:unsettled",
-    "is:settled   status:ongoing,not_found",
+    "is:attention is:firing is:acked is:snoozed is:overdue is:active",
+    "is:unsettled is:settled is:parked is:untracked   status:ongoing,not_found",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
-    "age>30m due<5m checked>2m",
+    "age>30m due<5m checked>2m   profile:prod",
     "\"exact text\"  /regex/",
     "sort:sev,due   or age,status,checked,changed,route,ticket,hash; - reverses",
 ];
@@ -187,4 +187,18 @@ fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
 
 fn paragraph(text: &str, columns: usize) -> Vec<Line<'static>> {
     width::wrap(text, columns.saturating_sub(2)).into_iter().map(|line| Line::raw(format!("  {line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FILTERS;
+    use crate::domain::filter::complete;
+
+    #[test]
+    fn every_term_of_the_filter_is_in_the_help() {
+        let states = complete("is:", None).words.into_iter().map(|state| format!("is:{state}"));
+        for term in complete("", None).words.into_iter().chain(states) {
+            assert!(FILTERS.iter().any(|line| line.contains(&term)), "{term}");
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let area = frame.area();
     let look = Look { model, theme, now };
     let mut panes = layout::panes(model, area);
-    let filters = matches!(model.overlay, Overlay::Filter { .. }) || !model.list.filter_text.is_empty();
+    let filters = matches!(model.overlay, Overlay::Filter(_)) || !model.list.filter_text.is_empty();
     if panes.filter.height == 0 && model.screen == Screen::List && filters {
         // What is hidden, and why, matters more than the time.
         panes.filter = panes.header;
@@ -97,9 +97,9 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
     match &look.model.overlay {
         // What is typed in there is drawn with the tabs.
         Overlay::None | Overlay::Find { .. } => {}
-        Overlay::Filter { input, .. } => {
+        Overlay::Filter(line) => {
             header::draw_error(look, panes.body, frame);
-            header::place_cursor(frame, panes.filter, input);
+            header::place_cursor(frame, panes.filter, &line.input);
         }
         Overlay::Help(page) => {
             frame.render_widget(Clear, panes.body);

@@ -9,7 +9,7 @@ use ratatui::{
 
 use super::{Look, marks};
 use crate::{
-    domain::{advice, alert::Severity, filter, glance, need, span, width},
+    domain::{advice, alert::Severity, glance, need, span, width},
     tui::{
         command::Id,
         model::{Overlay, Screen, Tone},
@@ -194,7 +194,7 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
 fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
     let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(look, hints, columns);
     match &look.model.overlay {
-        Overlay::Filter { input, .. } => match filter::complete(input.value()).words.as_slice() {
+        Overlay::Filter(line) => match line.offers().words.as_slice() {
             [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },

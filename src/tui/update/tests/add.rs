@@ -249,6 +249,16 @@ fn the_known_one_at_the_cursor_opens() {
 }
 
 #[test]
+fn a_known_one_among_others_is_gone_to_before_it_opens_and_what_lacks_something_is_not_lost() {
+    let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", 98, 33));
+    assert!(form(&model).hints().contains(&("Enter", "to the known one")));
+    assert_eq!(press(&mut model, &["Enter"], now()), []);
+    assert_eq!((form(&model).focus, form(&model).place), (Focus::Results, 1));
+    press(&mut model, &["Enter"], now());
+    assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
+}
+
+#[test]
 fn what_was_typed_by_hand_is_not_lost_by_one_esc() {
     let mut model = dashboard("5");
     press(&mut model, &["n", "Esc"], now());
