@@ -90,6 +90,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
     overlay(&look, frame, &panes);
+    status::say(&look, panes.status, frame);
     ground::lay(theme, frame.buffer_mut());
 }
 

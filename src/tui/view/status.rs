@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use ratatui::{
+    Frame,
     layout::Rect,
     text::{Line, Span},
+    widgets::{Clear, Paragraph},
 };
 
 use super::{Look, marks};
@@ -18,12 +20,7 @@ use crate::{
 
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    let mut said = said(look, columns);
     match pane.height {
-        0 | 1 if !said.is_empty() => {
-            said.truncate(1);
-            said
-        }
         // What isn't a command of the list has its keys nowhere else.
         0 | 1 if !matches!((look.model.screen, &look.model.overlay), (Screen::List, Overlay::None)) => {
             vec![keys(look, columns)]
@@ -32,24 +29,27 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         height => {
             let mut lines = vec![alerts(look, columns), budget(look, columns)];
             lines.extend((height > 3).then(|| poller(look, columns)));
-            // The poller's line says the least, where it has room; then the alerts give way.
-            let place = if height > 3 { lines.len().saturating_sub(said.len()) } else { 0 };
-            lines.iter_mut().skip(place).zip(said).for_each(|(line, said)| *line = said);
             lines.push(keys(look, columns));
             lines
         }
     }
 }
 
-/// What is to be said for a while, over as many lines as it takes.
-fn said(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let Some(notice) = &look.model.notice else { return Vec::new() };
+/// Draws what is to be said for a while, above the keys, over as many lines as it takes: over the poller's line first, which says
+/// the least, and where there are too few over what is above them.
+pub(super) fn say(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
+    let Some(notice) = &look.model.notice else { return };
     let style = match notice.tone {
         Tone::Good => look.theme.good(),
         Tone::Bad => look.theme.critical(),
     };
-    let lines = width::wrap(&notice.text, columns.saturating_sub(2));
-    lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)).collect()
+    let lines = width::wrap(&notice.text, usize::from(pane.width).saturating_sub(2));
+    let lines: Vec<_> = lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)).collect();
+    let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom);
+    let place = Rect { y: bottom - height, height, ..pane };
+    frame.render_widget(Clear, place);
+    frame.render_widget(Paragraph::new(lines), place);
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {

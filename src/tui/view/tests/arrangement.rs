@@ -1,6 +1,7 @@
 //! The list in other arrangements: other columns, the detail below it or in brief.
 
 use super::*;
+use crate::tui::model::Tone;
 
 fn after(size: (u16, u16), keys: &[&str]) -> String {
     let mut model = dashboard(size);
@@ -37,4 +38,16 @@ fn no_arrangement_panics_at_any_size() {
             after(size, keys);
         }
     }
+}
+
+#[test]
+fn a_message_is_whole_on_the_narrowest_screen_and_leaves_the_alerts_alone_where_it_can() {
+    let said = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
+    let mut model = dashboard((40, 9));
+    model.tell(Tone::Bad, said, now().mono);
+    let shown: Vec<_> = screen(&model).lines().map(|line| line.trim_matches(['"', ' ']).to_owned()).collect();
+    assert_eq!(shown[6..].join(" "), said);
+    let mut model = dashboard(SMALL);
+    model.tell(Tone::Good, "Done.", now().mono);
+    assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
 }
