@@ -127,7 +127,8 @@ impl Shared {
 
     /// What the file says, nothing if that is of another boot or can't be read; and how long it is.
     fn read(&mut self) -> io::Result<(Option<Ledger>, usize)> {
-        let mut text = Vec::new();
+        // In one go: it is read some times a second, all day.
+        let mut text = Vec::with_capacity(1_024);
         self.file.rewind()?;
         (&self.file).take(MOST_BYTES).read_to_end(&mut text)?;
         Ok((parse(&text, &self.boot), text.len()))

@@ -214,10 +214,11 @@ fn is_closed_pipe(report: &Report) -> bool {
     report.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
 }
 
-/// The runtime for what polls or serves: two threads are enough for a limit of requests per second.
+/// The runtime for what polls or serves: beside the dashboard's own thread one is enough for a limit of requests per second, and two
+/// would wake each other for each of them.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()
         .wrap_err("the runtime can't be started")

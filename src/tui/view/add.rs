@@ -15,11 +15,11 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::{Block, Paragraph},
+    widgets::Block,
 };
 use tui_input::Input;
 
-use super::{Look, field, findings};
+use super::{Look, field, findings, put_lines};
 use crate::{
     domain::{need, span, text, width},
     tui::model::add::{AddForm, Counts, Extra, Focus},
@@ -54,7 +54,7 @@ pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Fram
     }
     if form.found.is_empty() {
         let guide = GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-        frame.render_widget(Paragraph::new(guide.collect::<Vec<_>>()), results);
+        put_lines(&guide.collect::<Vec<_>>(), results, frame);
     } else {
         findings::draw(look, form, results, frame);
         draw_extras(look, form, extras, frame);
@@ -94,7 +94,7 @@ fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>
     // The end of the line that is being typed stays in sight.
     let (typed, column) = field::window(&form.input, columns);
     lines.push(Line::raw(typed));
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
     let column = column.min(columns.saturating_sub(1));
     if form.focus == Focus::Text && inner.area() > 0 && row < height {
         frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));

@@ -12,10 +12,9 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::Style,
     text::{Line, Span},
-    widgets::Paragraph,
 };
 
-use super::{Look, columns};
+use super::{Look, columns, put_lines};
 use crate::{
     domain::{
         advice,
@@ -101,9 +100,9 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     if list.count(list.tab) == 0 {
         lines.push(Line::styled(format!(" {}", empty(look)), look.theme.dim()));
     }
-    frame.render_widget(Paragraph::new(lines), pane);
+    put_lines(&lines, pane, frame);
     if more.area() > 0 {
-        frame.render_widget(Paragraph::new(on_selected(look, more)), more);
+        put_lines(&on_selected(look, more), more, frame);
     }
 }
 

@@ -7,10 +7,10 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Borders, Paragraph},
+    widgets::{Block, Borders},
 };
 
-use super::Look;
+use super::{Look, put_lines};
 use crate::{domain::width, tui::command::Id};
 
 pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
@@ -28,7 +28,7 @@ pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, f
     frame.render_widget(block, pane);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
 }
 
 pub(super) fn scroll_end(text: &str, pane: Rect) -> usize {

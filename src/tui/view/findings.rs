@@ -7,10 +7,9 @@ use ratatui::{
     layout::Rect,
     style::Style,
     text::{Line, Span},
-    widgets::Paragraph,
 };
 
-use super::{Look, field};
+use super::{Look, field, put_lines};
 use crate::{
     domain::{chains, ids::TxHash, text, width},
     intake::{Content, Field, Origin},
@@ -236,7 +235,7 @@ pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut
     };
     let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));
     let lines = wrapped.into_iter().map(|line| Line::styled(format!(" {line}"), style));
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), pane);
+    put_lines(&lines.collect::<Vec<_>>(), pane, frame);
 }
 
 /// What the line was read as, and what follows from that.

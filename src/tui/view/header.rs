@@ -4,11 +4,11 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Clear, Paragraph},
+    widgets::Clear,
 };
 use tui_input::Input;
 
-use super::Look;
+use super::{Look, put_lines};
 use crate::{
     domain::{advice, width},
     tui::{
@@ -146,7 +146,7 @@ pub(super) fn draw_error(look: &Look<'_>, below: Rect, frame: &mut Frame<'_>) {
     let pane = Rect { height, ..below };
     let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), look.theme.warning());
     frame.render_widget(Clear, pane);
-    frame.render_widget(Paragraph::new(lines.into_iter().map(indented).collect::<Vec<_>>()), pane);
+    put_lines(&lines.into_iter().map(indented).collect::<Vec<_>>(), pane, frame);
 }
 
 fn split(text: &str, start: usize, end: usize) -> (String, String, String) {

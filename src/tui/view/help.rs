@@ -10,10 +10,10 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::{Block, Paragraph},
+    widgets::Block,
 };
 
-use super::Look;
+use super::{Look, put_lines};
 use crate::{
     domain::{glance, status::RouterStatus, width},
     tui::{
@@ -78,9 +78,9 @@ pub(super) fn draw(look: &Look<'_>, page: &HelpPage, pane: Rect, frame: &mut Fra
     frame.render_widget(search, parts.search);
     let lines = parts.scrolled(look, page);
     let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
-    frame.render_widget(Paragraph::new(lines.into_iter().skip(scroll).collect::<Vec<_>>()), parts.rows);
+    put_lines(&lines.into_iter().skip(scroll).collect::<Vec<_>>(), parts.rows, frame);
     let under_a_line = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
-    frame.render_widget(Paragraph::new(parts.lines), under_a_line);
+    put_lines(&parts.lines, under_a_line, frame);
     place_cursor(page, parts.search, frame);
 }
 

@@ -7,10 +7,10 @@ use ratatui::{
     layout::Rect,
     style::Style,
     text::{Line, Span},
-    widgets::{Block, Paragraph},
+    widgets::Block,
 };
 
-use super::{Look, columns, layout::Panes, marks};
+use super::{Look, columns, layout::Panes, marks, put_lines};
 use crate::{
     domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
     tui::{
@@ -47,7 +47,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
                 .map(|text| Line::styled(format!(" {text}"), look.theme.dim())),
         );
     }
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
 }
 
 fn block<'a>(look: &Look<'_>) -> Block<'a> {

@@ -37,11 +37,7 @@ mod status;
 
 pub use self::pointer::{Target, target};
 
-use ratatui::{
-    Frame,
-    layout::Rect,
-    widgets::{Clear, Paragraph},
-};
+use ratatui::{Frame, layout::Rect, text::Line, widgets::Clear};
 
 use super::{
     command::Id,
@@ -76,7 +72,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         list::draw(&look, &panes, pane, frame);
     }
     if let Some(pane) = panes.preview {
-        frame.render_widget(Paragraph::new(detail::preview(&look, pane)), pane);
+        put_lines(&detail::preview(&look, pane), pane, frame);
         marks::over_line(&look, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
@@ -88,7 +84,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         Screen::Log => log::draw(&look, panes.body, frame),
         Screen::List | Screen::Detail => {}
     }
-    frame.render_widget(Paragraph::new(status::lines(&look, panes.status)), panes.status);
+    put_lines(&status::lines(&look, panes.status), panes.status, frame);
     overlay(&look, frame, &panes);
     status::say(&look, panes.status, frame);
     ground::lay(theme, frame.buffer_mut());
@@ -122,6 +118,15 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
         }
         Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
         Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),
+    }
+}
+
+/// Puts lines below one another, each cut at the pane's edge. There is nothing to wrap, and what could (`Paragraph`) costs three
+/// times as much.
+fn put_lines(lines: &[Line<'_>], pane: Rect, frame: &mut Frame<'_>) {
+    let pane = pane.intersection(frame.area());
+    for (y, line) in (pane.y..pane.bottom()).zip(lines) {
+        frame.buffer_mut().set_line(pane.x, y, line, pane.width);
     }
 }
 

@@ -6,10 +6,10 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear, Paragraph},
+    widgets::{Block, Clear},
 };
 
-use super::{Look, hyperlink};
+use super::{Look, hyperlink, put_lines};
 use crate::{
     domain::{link, text, width},
     tui::model::offer::{Item, Offer, Purpose},
@@ -38,7 +38,7 @@ pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame
     let columns = usize::from(inner.width);
     let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
     let lines: Vec<_> = items.map(|(place, item)| line(look, item, place == offer.place, columns)).collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
     hyperlink::mark_written(look, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 

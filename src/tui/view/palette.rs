@@ -4,10 +4,10 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear, Paragraph},
+    widgets::{Block, Clear},
 };
 
-use super::Look;
+use super::{Look, put_lines};
 use crate::{
     domain::width,
     tui::model::palette::{Offer, Palette},
@@ -41,7 +41,7 @@ pub(super) fn draw(look: &Look<'_>, palette: &Palette, pane: Rect, frame: &mut F
     if palette.offers.is_empty() {
         lines.push(Line::styled("  no command is called so here", look.theme.warning()));
     }
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
     place_cursor(palette, inner, frame);
 }
 

@@ -6,10 +6,10 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear, Paragraph},
+    widgets::{Block, Clear},
 };
 
-use super::{Look, menu};
+use super::{Look, menu, put_lines};
 use crate::{
     domain::width,
     tui::model::prompt::{Prompt, Purpose},
@@ -32,7 +32,7 @@ pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Fra
     frame.render_widget(block, pane);
     let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
     let lines: Vec<Line<'_>> = std::iter::once(typed(prompt, inner)).chain(below).collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    put_lines(&lines, inner, frame);
     place_cursor(frame, prompt, inner);
 }
 

@@ -6,10 +6,10 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Clear, Paragraph},
+    widgets::Clear,
 };
 
-use super::{Look, marks};
+use super::{Look, marks, put_lines};
 use crate::{
     domain::{advice, alert::Severity, glance, need, span, width},
     tui::{
@@ -49,7 +49,7 @@ pub(super) fn say(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom);
     let place = Rect { y: bottom - height, height, ..pane };
     frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines), place);
+    put_lines(&lines, place, frame);
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {

@@ -27,10 +27,10 @@ use ratatui::{
     layout::{Margin, Position, Rect},
     style::Style,
     text::{Line, Span},
-    widgets::{Block, Paragraph},
+    widgets::Block,
 };
 
-use super::{Look, hyperlink, layout::Panes};
+use super::{Look, hyperlink, layout::Panes, put_lines};
 use crate::{
     domain::{span, transaction::Transaction, width},
     tui::{
@@ -110,8 +110,8 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let parts = Parts::new(look, tx, panes, pane);
     let (content, place) = content(look, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
-    frame.render_widget(Paragraph::new(parts.top), top);
-    frame.render_widget(Paragraph::new(content), parts.content);
+    put_lines(&parts.top, top, frame);
+    put_lines(&content, parts.content, frame);
     hyperlink::mark(look, tx, inner, frame.buffer_mut());
     tabs::draw(look, (tab(look), &place), parts.tabs, frame);
 }

@@ -9,10 +9,9 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::Paragraph,
 };
 
-use super::{Look, bars};
+use super::{Look, bars, put_lines};
 use crate::{
     domain::{need, span, width},
     tui::model::stats::Minute,
@@ -50,7 +49,7 @@ pub(super) fn draw(look: &Look<'_>, minutes: &[Minute], pane: Rect, frame: &mut 
         let text = "Here will be what the budget is spent on. It begins with the first minute of polling.";
         let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
         let lines = lines.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-        return frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), charts);
+        return put_lines(&lines.collect::<Vec<_>>(), charts, frame);
     }
     let (count, cells) = fits(usize::from(pane.width.saturating_sub(SCALE)));
     let last = look.now.wall.timestamp().div_euclid(MINUTE);
@@ -158,7 +157,7 @@ fn scale(look: &Look<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut
     if let Some(first) = lines.first_mut() {
         *first = Line::styled(format!("{top:>room$}"), look.theme.dim());
     }
-    frame.render_widget(Paragraph::new(lines), labels);
+    put_lines(&lines, labels, frame);
     chart
 }
 

@@ -18,10 +18,10 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::{Block, Paragraph},
+    widgets::Block,
 };
 
-use super::{Look, columns};
+use super::{Look, columns, put_lines};
 use crate::{
     domain::{chains, experience::RouteKey, glance, span, status::RouterStatus, width},
     tui::model::{Model, stats::Spread},
@@ -78,7 +78,7 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     };
     let spread = look.model.charts.spread();
     let (Some(areas), Some(spread)) = (areas_of(look.model, body), spread) else {
-        return frame.render_widget(Paragraph::new(numbers(look, spread, body)), body);
+        return put_lines(&numbers(look, spread, body), body, frame);
     };
     let whose = whose(spread);
     let pane = framed(look, ("OUTCOMES", &whose), (areas.outcomes, areas.is_framed), frame);

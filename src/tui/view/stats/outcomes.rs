@@ -4,10 +4,9 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::Paragraph,
 };
 
-use super::{Look, settled};
+use super::{Look, put_lines, settled};
 use crate::{
     domain::{glance, width},
     tui::model::stats::Spread,
@@ -34,7 +33,7 @@ pub(super) fn draw(look: &Look<'_>, spread: &Spread, pane: Rect, frame: &mut Fra
         statuses.push(Line::styled(format!(" and {count} with {kinds} other statuses"), look.theme.dim()));
     }
     lines.extend(statuses);
-    frame.render_widget(Paragraph::new(lines), pane);
+    put_lines(&lines, pane, frame);
 }
 
 /// A line for each status.

@@ -4,10 +4,9 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::Paragraph,
 };
 
-use super::{Look, bars, columns};
+use super::{Look, bars, columns, put_lines};
 use crate::{
     domain::{span, width},
     tui::model::stats::Spread,
@@ -33,7 +32,7 @@ pub(super) fn draw(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
     lines.extend(shown.map(|(place, spread)| line(look, spread, (place == charts.place(), pane.width))));
-    frame.render_widget(Paragraph::new(lines), pane);
+    put_lines(&lines, pane, frame);
 }
 
 fn sizes(columns: usize) -> (usize, usize) {

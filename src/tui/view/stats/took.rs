@@ -6,10 +6,9 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::Line,
-    widgets::Paragraph,
 };
 
-use super::{Look, bars};
+use super::{Look, bars, put_lines};
 use crate::{
     domain::{span, width},
     tui::model::stats::Spread,
@@ -61,5 +60,5 @@ fn empty(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
                 answers lie closely enough around its end.";
     let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2));
     let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), pane);
+    put_lines(&lines.collect::<Vec<_>>(), pane, frame);
 }
