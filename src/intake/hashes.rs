@@ -15,6 +15,11 @@ pub(super) fn digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
+/// How many hexadecimal digits a hash has that begins with `0x` and isn't whole.
+pub fn digits_of_a_part(hash: &str) -> Option<usize> {
+    digits(hash).map(str::len).filter(|digits| *digits != 64)
+}
+
 /// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90
 /// characters of base 58.
 pub(super) fn is_hash(word: &str) -> bool {

@@ -179,6 +179,20 @@ impl Found {
         }
     }
 
+    /// What is odd about one that can be tracked, though the service may know better: a hash that isn't whole, a chain that
+    /// nobody here has heard of.
+    pub fn doubt(&self) -> Option<String> {
+        let told = &self.new.as_ref().ok()?.told;
+        let is_odd = |chain: &&ChainId| chains::find(chain).is_none();
+        match intake::digits_of_a_part(told.transaction_id.as_str()) {
+            Some(digits) => Some(format!("its hash has {digits} digits, a whole one has 64")),
+            None => [&told.from_chain, &told.to_chain]
+                .into_iter()
+                .find(is_odd)
+                .map(|chain| format!("is there a chain {chain}?")),
+        }
+    }
+
     /// Puts the ID of a chain in the place of its name, where only one is meant.
     pub fn settle(&mut self, any_chain: bool) {
         let cells = self.cells.iter_mut();

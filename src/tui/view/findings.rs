@@ -273,6 +273,9 @@ fn words(form: &AddForm, found: &Found) -> String {
         (Verdict::Known, _) if found.opens().is_some() => format!("{head}; it is tracked, Enter opens it"),
         (Verdict::Known, _) => format!("{head}; it is tracked, Enter updates what differs"),
         (Verdict::NeedsInput, _) => format!("{head}; it lacks {}", found.missing().join(", ")),
-        (Verdict::Ready | Verdict::Nothing, _) => format!("{head}; it has all that the service requires"),
+        (Verdict::Ready | Verdict::Nothing, _) => {
+            let doubt = found.doubt().map_or_else(String::new, |doubt| format!(", but look at it: {doubt}"));
+            format!("{head}; it has all that the service requires{doubt}")
+        }
     }
 }

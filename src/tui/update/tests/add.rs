@@ -259,6 +259,15 @@ fn a_known_one_among_others_is_gone_to_before_it_opens_and_what_lacks_something_
 }
 
 #[test]
+fn what_is_odd_about_a_row_is_said_and_it_can_be_tracked_all_the_same() {
+    let doubt = |row: &str| form(&pasted(row)).found[0].doubt();
+    assert_eq!(doubt(&row(98)), None);
+    assert_eq!(doubt("0x12345678,42161,8453,q-1").unwrap(), "its hash has 8 digits, a whole one has 64");
+    assert_eq!(doubt(&format!("0x{:064x},42161,845399,q-1", 7)).unwrap(), "is there a chain 845399?");
+    assert_eq!(form(&pasted("0x12345678,42161,8453,q-1")).counts().ready, 1);
+}
+
+#[test]
 fn what_was_typed_by_hand_is_not_lost_by_one_esc() {
     let mut model = dashboard("5");
     press(&mut model, &["n", "Esc"], now());
