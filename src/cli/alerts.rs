@@ -108,6 +108,7 @@ pub fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
     }
     match (args.json, shown.is_empty()) {
         (true, _) => print_json(&shown, &reader, cx)?,
+        (false, false) if cx.in_words => print_sentences(&shown, &reader, cx)?,
         (false, false) => print_table(&shown, &reader, cx)?,
         (false, true) if args.resolved => writeln!(cx.out, "nothing was cleared in the last 24 hours")?,
         (false, true) => writeln!(cx.out, "nothing stands as an alert")?,
@@ -127,23 +128,38 @@ fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> 
 fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
     let mut rows = Vec::new();
     for alert in shown {
-        let transaction = hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile));
-        let severity = alert.rule.severity();
-        let stood = span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(cx.now.wall)));
-        let state = glance::alert_state(alert, cx.now.wall, cx.zone);
-        let (transaction, message) = (text::clean(&transaction), text::clean(&alert.message));
-        if cx.in_words {
-            let (name, rule, id) = (severity.name(), alert.rule, alert.id);
-            writeln!(cx.out, "{name}: {rule} for {stood}, {state}, {transaction}, alert {id}. {message}")?;
-            continue;
-        }
-        let mark = glance::mark(Some(severity)).to_owned();
-        rows.push([alert.id.to_string(), mark, alert.rule.name().to_owned(), transaction, stood, state, message]);
+        rows.push([
+            alert.id.to_string(),
+            glance::mark(Some(alert.rule.severity())).to_owned(),
+            alert.rule.name().to_owned(),
+            about(reader, alert)?,
+            stood(alert, cx),
+            glance::alert_state(alert, cx.now.wall, cx.zone),
+            text::clean(&alert.message),
+        ]);
     }
-    if !cx.in_words {
-        table::write(COLUMNS, &rows, cx.out)?;
+    Ok(table::write(COLUMNS, &rows, cx.out)?)
+}
+
+/// The same for who hears it.
+fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
+    for alert in shown {
+        let (severity, rule, stood) = (alert.rule.severity().name(), alert.rule, stood(alert, cx));
+        let state = glance::alert_state(alert, cx.now.wall, cx.zone);
+        let (about, message) = (about(reader, alert)?, text::clean(&alert.message));
+        writeln!(cx.out, "{severity}: {rule} for {stood}, {state}, {about}, alert {}. {message}", alert.id)?;
     }
     Ok(())
+}
+
+/// For how long it has stood, or did.
+fn stood(alert: &Alert, cx: &Context) -> String {
+    span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(cx.now.wall)))
+}
+
+/// What it is about: a hash, or a whole profile.
+fn about(reader: &Reader, alert: &Alert) -> Result<String> {
+    Ok(text::clean(&hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile))))
 }
 
 fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
@@ -184,9 +200,12 @@ pub fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
 
 /// Changes what is said of alerts, of all that are named or none, and prints how many there were.
 pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: &mut Context) -> Result<Exit> {
-    let Some(alerts) = numbers(named, cx)? else {
-        writeln!(cx.err, "Nothing was changed")?;
-        return Ok(Exit::Error);
+    let alerts = match numbers(named, cx)? {
+        Ok(alerts) => alerts,
+        Err(exit) => {
+            writeln!(cx.err, "Nothing was changed")?;
+            return Ok(exit);
+        }
     };
     let (count, edit) = (alerts.len(), edit(alerts));
     let done = match &edit {
@@ -205,33 +224,39 @@ pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: 
     Ok(Exit::Fine)
 }
 
-/// The numbers of what is named: an alert by its own, or a transaction, for all that stands for it. `None` if there is nothing
-/// of the kind, and that was printed.
-fn numbers(named: &[String], cx: &mut Context) -> Result<Option<Vec<i64>>> {
+/// The numbers of what is named: an alert by its own, or a transaction, for all that stands for it. If there is nothing of the
+/// kind that was printed, and the command ends so.
+fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
     let standing = reader.alerts()?;
     let mut numbers = BTreeSet::new();
     for name in named {
-        let number = name.parse::<i64>().ok();
-        let is_standing = |alert: i64| standing.iter().any(|standing| standing.id == alert);
-        if let Some(alert) = number.filter(|alert| is_standing(*alert)) {
+        // Digits alone are never taken for a part of a hash: the alert may have been cleared a moment ago.
+        if let Ok(alert) = name.parse::<i64>() {
+            if standing.iter().all(|standing| standing.id != alert) {
+                writeln!(cx.err, "no alert {alert} stands; `hoptop alerts` has the numbers")?;
+                return Ok(Err(Exit::Error));
+            }
             numbers.insert(alert);
             continue;
         }
-        // What is shorter is no part of a hash.
-        if let Some(alert) = number.filter(|_| name.len() < 6) {
-            writeln!(cx.err, "no alert {alert} stands; `hoptop alerts` has the numbers")?;
-            return Ok(None);
+        if name.chars().count() < 6 {
+            let name = text::clean(name);
+            writeln!(
+                cx.err,
+                "`{name}` is neither the number of an alert nor enough of a hash; `hoptop alerts` has both"
+            )?;
+            return Ok(Err(Exit::Usage));
         }
-        let Some(tx) = cx.find(name)? else { return Ok(None) };
+        let Some(tx) = cx.find(name)? else { return Ok(Err(Exit::Error)) };
         let alerts = reader.alerts_of(tx.id)?;
         if alerts.is_empty() {
             writeln!(cx.err, "nothing stands as an alert for {}", tx.told.transaction_id.short(cx.ellipsis))?;
-            return Ok(None);
+            return Ok(Err(Exit::Error));
         }
         numbers.extend(alerts.iter().map(|alert| alert.id));
     }
-    Ok(Some(numbers.into_iter().collect()))
+    Ok(Ok(numbers.into_iter().collect()))
 }
 
 #[cfg(test)]
@@ -273,6 +298,14 @@ mod tests {
         let named = AckArgs { alerts: vec![format!("0x{:064x}", 3), "3".into()], note: None };
         let (out, ..) = bench.run(|cx| ack(&named, cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
+        let named = |alert: &str| AckArgs { alerts: vec![alert.into()], note: None };
+        let (_, err, exit) = bench.run(|cx| ack(&named("0000001"), cx).unwrap());
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine), "digits are a number, whatever hash holds them");
+        let (_, err, exit) = bench.run(|cx| ack(&named("0000004000"), cx).unwrap());
+        assert!(err.starts_with("no alert 4000 stands") && exit == Exit::Error, "{err}");
+        let (_, err, exit) = bench.run(|cx| ack(&named("foo"), cx).unwrap());
+        assert!(err.starts_with("`foo` is neither the number") && exit == Exit::Usage, "{err}");
+        bench.run(|cx| unack(&UnackArgs { alerts: vec!["1".into()] }, cx).unwrap());
         bench.in_words = true;
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [

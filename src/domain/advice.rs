@@ -182,8 +182,8 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
         Situation::Completed => format!("COMPLETED {} {}", in_or_at_most(tx, now), span::long(tx.age(now))),
         Situation::Untracked => match &tx.learned.status {
-            Some(status) => format!("NOT POLLED any more; {status} when last asked, {checked}"),
-            None => "NOT POLLED any more, and never answered".into(),
+            Some(status) => format!("NOT POLLED any more; {status} at the last answer, {checked}"),
+            None => "NOT POLLED any more, and no status ever came".into(),
         },
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
         Situation::NeedsGasUnseen => needs_gas(),
@@ -240,7 +240,7 @@ fn words(situation: Situation) -> (&'static str, &'static str) {
             "nothing before {deadline}; the words are the service's own",
         ),
         Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
-        Situation::Untracked => ("", "add it again before you say anything: nobody has looked since"),
+        Situation::Untracked => ("", "add it again before you say anything: nobody looks at it any more"),
         Situation::RefundWatched => (
             "The route failed; by now the funds should have returned on {source} to the order's fromAddress. Please check \
              there.",
@@ -344,9 +344,9 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         tx.tracking = Tracking::Untracked;
         let verdict = |tx: &Transaction| advise(tx, tx.first_seen_at + TimeDelta::minutes(30), Utc.fix()).verdict;
-        assert_eq!(verdict(&tx), "NOT POLLED any more, and never answered");
+        assert_eq!(verdict(&tx), "NOT POLLED any more, and no status ever came");
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(2));
-        assert_eq!(verdict(&tx), "NOT POLLED any more; ongoing when last asked, 00:02 UTC");
+        assert_eq!(verdict(&tx), "NOT POLLED any more; ongoing at the last answer, 00:02 UTC");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
     chains, span,
     status::RouterStatus,
     text,
-    transaction::Transaction,
+    transaction::{Tracking, Transaction},
 };
 
 /// A severity's mark; none if nothing stands.
@@ -106,8 +106,10 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
         None => "not checked yet".to_owned(),
     };
     let status = text::clean(&status_in_words(tx.learned.status.as_ref()));
-    let urgency = urgency_in_words(alerts);
-    format!("{urgency}: {status}, {}, {} old{due}, {checked}", name_in_words(tx), span::short(tx.age(now)))
+    let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
+    let age = if tx.is_settled() { format!("took {age}") } else { format!("{age} old") };
+    let parked = if matches!(tx.tracking, Tracking::Parked(_)) { ", refused by the service" } else { "" };
+    format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
 }
 
 /// Where from and where to: `ARB>BASE`.

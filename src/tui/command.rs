@@ -69,7 +69,7 @@ impl Group {
 
 /// What a command needs, to do anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum Needs {
     /// Nothing, or it says by itself what is missing.
     Nothing,
     /// A transaction, or among the alerts an alert: the selected one.
@@ -96,7 +96,7 @@ pub struct Command {
     /// What it works with, if anything can be typed behind its name in the command line.
     pub argument: Option<&'static str>,
     /// What it needs, to do anything.
-    pub target: Target,
+    pub needs: Needs,
     /// Its place in the help.
     pub group: Group,
 }
@@ -110,17 +110,17 @@ macro_rules! argument {
     };
 }
 
-macro_rules! target {
+macro_rules! needs {
     () => {
-        Target::Nothing
+        Needs::Nothing
     };
-    ($target:ident) => {
-        Target::$target
+    ($needs:ident) => {
+        Needs::$needs
     };
 }
 
 macro_rules! commands {
-    ($($id:ident $group:ident $(on $target:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
+    ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
        $(<$argument:literal>)?;)*) => {
         /// What a command is dispatched by.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,87 +135,87 @@ macro_rules! commands {
             keys: &[$($key),*],
             contexts: &[$(Context::$context),*],
             argument: argument!($($argument)?),
-            target: target!($($target)?),
+            needs: needs!($($needs)?),
             group: Group::$group,
         },)*];
     };
 }
 
 commands! {
-    Help       View [List Detail Alerts Stats Log] "help"        "help"     ["?"]             "show the keys";
-    Open       Move on One [List Alerts]      "open"        "open"     ["Enter" "l" "Right"] "open the transaction";
-    Back       Move [Detail Alerts Page Stats Log] "back"        "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
-    NextTab    Move [Detail]           "next_tab"    "tab"      ["]" "Tab"]       "next tab of the detail";
-    PrevTab    Move [Detail]           "prev_tab"    ""         ["[" "Shift-Tab"] "previous tab of the detail";
-    Clear      View [List]             "clear"       ""         ["Esc"]           "take the marks away; without marks the filter, or back from what was looked for";
-    Filter     View [List]             "filter"      "filter"   ["/"]             "filter by text or by terms such as is:overdue" <"TERMS">;
-    CommandLine View [List Detail Alerts Stats Log] "command_line" "command" [":" "^P"]        "any command by its name";
-    Sort       View [List]             "sort"        ""         ["s"]             "another order, from a menu" <"KEY,KEY">;
-    Reverse    View [List]             "reverse"     ""         ["S"]             "turn the order round";
-    Columns    View [List]             "columns"     ""         ["C"]             "which columns, and in what order" <"NAME,NAME">;
-    FullScreen View on One [List Detail]      "full_screen" ""         ["f"]             "the detail over the whole screen, and back";
-    Pane       View [List]             "pane"        ""         ["P"]             "the detail to the side, below, or in brief";
-    Add        Act  [List Detail Alerts] "add"         "add"      ["n"]             "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
-    Quote      Act  [List Detail Alerts] "quote"       ""         ["T"]             "quote form: ask for a route, and track with its quoteId";
-    Answer     Act on One [List Detail Alerts] "answer"      "answer"   ["c"]             "the reply for the ticket on this one, copied to the clipboard";
-    Copy       Act on One [List Detail]      "copy"        ""         ["y"]             "copy menu of this one: hashes, IDs, links; y p for the packet for support";
-    Browser    Act on One [List Detail]      "browser"     ""         ["o"]             "open it in the block explorer";
-    Links      Act on One [List Detail]      "links"       ""         ["O"]             "all its links, to open or copy";
-    Mark       Act on One [List]             "mark"        ""         ["Space"]         "mark or unmark, and go on; changes go to the marked ones, if any";
-    MarkRange  Act  [List]             "mark_range"  ""         ["v"]             "begin a range here, or mark it up to here";
-    MarkAll    Act  [List]             "mark_all"    ""         ["*"]             "mark all that are shown";
-    Acknowledge Act on Marked [List Detail Alerts] "acknowledge" "ack"      ["a"]             "acknowledge what stands as an alert, with a note if you like";
-    Snooze     Act on Marked [List Detail Alerts] "snooze"      ""         ["z"]             "snooze what stands as an alert: 15 min, 1 h, until it changes";
-    Unacknowledge Act on Marked [List Detail Alerts] "unacknowledge" ""       []                "let what was acknowledged or snoozed fire again";
-    PollNow    Act on One [List Detail]      "poll_now"    "poll"     ["r"]             "poll this transaction now";
-    PollMarked Act  [List]             "poll_marked" ""         ["R"]             "poll the marked ones now; says what it costs";
-    Pause      Act  [List Detail]      "pause"       ""         ["p"]             "pause polling for a while, or go on";
-    Note       Act on Marked [List Detail]      "note"        ""         ["e"]             "add a note";
-    Ticket     Act on Marked [List Detail]      "ticket"      ""         ["t"]             "set the ticket, or take it off";
-    Labels     Act on Marked [List Detail]      "labels"      ""         ["L"]             "put labels on, or take them off";
-    Export     Act  [List]             "export"      ""         ["E"]             "write the marked ones, or all that are shown, to a new file";
-    Untrack    Act on Marked [List Detail]      "untrack"     ""         ["x"]             "stop polling; it is kept";
-    Delete     Act  [List Detail]      "delete"      ""         []                "remove for good, with all history" <"yes">;
-    Undo       Act  [List Detail Alerts] "undo"        ""         ["u"]             "take back what was done last";
-    Redo       Act  [List Detail Alerts] "redo"        ""         ["U"]             "do again what was taken back";
-    Down       Move [List Detail Alerts Page Stats Log] "down"        ""         ["j" "Down"]      "one down";
-    Up         Move [List Detail Alerts Page Stats Log] "up"          ""         ["k" "Up"]        "one up";
-    HalfDown   Move [List Detail Alerts Page Stats Log] "half_down"   ""         ["^D" "PgDn"]     "half a page down";
-    HalfUp     Move [List Detail Alerts Page Stats Log] "half_up"     ""         ["^U" "PgUp"]     "half a page up";
-    Top        Move [List Detail Alerts Page Stats Log] "top"         ""         ["g" "Home"]      "to the top";
-    Bottom     Move [List Detail Alerts Page Stats Log] "bottom"      ""         ["G" "End"]       "to the bottom";
-    Fold       View [Raw]              "fold"        "fold"     ["Enter"]         "fold or unfold a part of the raw body";
-    NextMatch  Move [Raw]              "next_match"  "next"     ["n"]             "next place in the raw body with that text";
-    PrevMatch  Move [Raw]              "prev_match"  ""         ["N"]             "previous place in the raw body with that text";
-    Changes    View [History]          "changes"     "polls too or not" ["v"]         "history: changes only, or the polls too";
-    Wrap       View [Raw Log]          "wrap"        "wrap"     ["w"]             "wrap long lines of the raw body or of the log, or cut them";
-    CopyPart   Act  [Steps Raw]        "copy_part"   "copy"     ["y"]             "copy the step's hash, or the raw body's value";
-    NextAlert  Move [List Detail]      "next_alert"  "alert"    ["}"]           "next transaction with an alert";
-    PrevAlert  Move [List Detail]      "prev_alert"  ""         ["{"]             "previous transaction with an alert";
-    Find       View [Detail History Raw Log] "find"        "find"     ["/"]             "find a text in the history, in the log, or else in the raw body";
-    Attention  View [List Detail Alerts Stats Log]             "attention"   ""         ["1" "!"]         "what needs attention";
-    Active     View [List Detail Alerts Stats Log]             "active"      ""         ["2"]             "what is under way";
-    Refunds    View [List Detail Alerts Stats Log]             "refunds"     ""         ["3"]             "refunds";
-    Done       View [List Detail Alerts Stats Log]             "done"        ""         ["4"]             "what is settled";
-    All        View [List Detail Alerts Stats Log]             "all"         ""         ["5"]             "everything";
-    Alerts     View [List Detail]      "alerts"      ""         ["A"]             "the alerts, all in one list";
-    Theme      View [List Detail Alerts Stats Log] "theme"       ""         []                "other colours, remembered for the next start" <"NAME">;
-    NextState  View [Alerts]           "next_state"  "others"   ["]"]             "alerts: firing, acknowledged, snoozed, resolved";
-    PrevState  View [Alerts]           "prev_state"  ""         ["["]             "the same the other way round";
-    Stats      View [List Detail Alerts Log] "stats"   ""         ["%"]             "charts: outcomes, durations, the budget, the oldest answer";
-    Log        View [List Detail Alerts Stats] "log"   ""         ["@"]             "the log: what failed, and when";
-    Level      View [Log]              "level"       "level"    ["l"]             "log: all, warnings and errors, errors alone";
-    Report     Act  [Log]              "report"      "report"   ["y"]             "copy a report on what went wrong, without the ID";
-    Redraw     View [List Detail Alerts Page Stats Log] "redraw"      ""         ["^L"]            "draw the screen anew";
-    Suspend    View [List Detail Alerts Page Stats Log] "suspend"     ""         ["^Z"]            "suspend hoptop; fg brings it back";
-    Quit       View [List Detail Alerts Page Stats Log] "quit"        ""         ["^C"]            "quit, from anywhere";
-    QuitRoot   View [List]             "quit_root"   "quit"     ["q"]             "quit, from the list";
+    Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
+    Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
+    Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "back to where it was opened";
+    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "next tab of the detail";
+    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "previous tab of the detail";
+    Clear         View               [List]                          "clear"         ""         ["Esc"]          "take the marks away; without marks the filter, or back from what was looked for";
+    Filter        View               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
+    CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "any command by its name";
+    Sort          View               [List]                          "sort"          ""         ["s"]            "another order, from a menu" <"KEY,KEY">;
+    Reverse       View               [List]                          "reverse"       ""         ["S"]            "turn the order round";
+    Columns       View               [List]                          "columns"       ""         ["C"]            "which columns, and in what order" <"NAME,NAME">;
+    FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "the detail over the whole screen, and back";
+    Pane          View               [List]                          "pane"          ""         ["P"]            "the detail to the side, below, or in brief";
+    Add           Act               [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
+    Quote         Act               [List Detail Alerts]            "quote"         ""         ["T"]            "quote form: ask for a route, and track with its quoteId";
+    Answer        Act  needs One    [List Detail Alerts]            "answer"        "answer"   ["c"]            "the reply for the ticket on this one, copied to the clipboard";
+    Copy          Act  needs One    [List Detail]                   "copy"          ""         ["y"]            "copy menu of this one: hashes, IDs, links; y p for the packet for support";
+    Browser       Act  needs One    [List Detail]                   "browser"       ""         ["o"]            "open it in the block explorer";
+    Links         Act  needs One    [List Detail]                   "links"         ""         ["O"]            "all its links, to open or copy";
+    Mark          Act  needs One    [List]                          "mark"          ""         ["Space"]        "mark or unmark, and go on; changes go to the marked ones, if any";
+    MarkRange     Act               [List]                          "mark_range"    ""         ["v"]            "begin a range here, or mark it up to here";
+    MarkAll       Act               [List]                          "mark_all"      ""         ["*"]            "mark all that are shown";
+    Acknowledge   Act  needs Marked [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge what stands as an alert, with a note if you like";
+    Snooze        Act  needs Marked [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze what stands as an alert: 15 min, 1 h, until it changes";
+    Unacknowledge Act  needs Marked [List Detail Alerts]            "unacknowledge" ""         []               "let what was acknowledged or snoozed fire again";
+    PollNow       Act  needs One    [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
+    PollMarked    Act               [List]                          "poll_marked"   ""         ["R"]            "poll the marked ones now; says what it costs";
+    Pause         Act               [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or go on";
+    Note          Act  needs Marked [List Detail]                   "note"          ""         ["e"]            "add a note";
+    Ticket        Act  needs Marked [List Detail]                   "ticket"        ""         ["t"]            "set the ticket, or take it off";
+    Labels        Act  needs Marked [List Detail]                   "labels"        ""         ["L"]            "put labels on, or take them off";
+    Export        Act               [List]                          "export"        ""         ["E"]            "write the marked ones, or all that are shown, to a new file";
+    Untrack       Act  needs Marked [List Detail]                   "untrack"       ""         ["x"]            "stop polling; it is kept";
+    Delete        Act               [List Detail]                   "delete"        ""         []               "remove for good, with all history" <"yes">;
+    Undo          Act               [List Detail Alerts]            "undo"          ""         ["u"]            "take back what was done last";
+    Redo          Act               [List Detail Alerts]            "redo"          ""         ["U"]            "do again what was taken back";
+    Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "one down";
+    Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "one up";
+    HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "half a page down";
+    HalfUp        Move               [List Detail Alerts Page Stats Log] "half_up"       ""         ["^U" "PgUp"]    "half a page up";
+    Top           Move               [List Detail Alerts Page Stats Log] "top"           ""         ["g" "Home"]     "to the top";
+    Bottom        Move               [List Detail Alerts Page Stats Log] "bottom"        ""         ["G" "End"]      "to the bottom";
+    Fold          View               [Raw]                           "fold"          "fold"     ["Enter"]        "fold or unfold a part of the raw body";
+    NextMatch     Move               [Raw]                           "next_match"    "next"     ["n"]            "next place in the raw body with that text";
+    PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "previous place in the raw body with that text";
+    Changes       View               [History]                       "changes"       "polls too or not" ["v"]            "history: changes only, or the polls too";
+    Wrap          View               [Raw Log]                       "wrap"          "wrap"     ["w"]            "wrap long lines of the raw body or of the log, or cut them";
+    CopyPart      Act               [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value";
+    NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "next transaction with an alert";
+    PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "previous transaction with an alert";
+    Find          View               [Detail History Raw Log]        "find"          "find"     ["/"]            "find a text in the history, in the log, or else in the raw body";
+    Attention     View               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "what needs attention";
+    Active        View               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "what is under way";
+    Refunds       View               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "refunds";
+    Done          View               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "what is settled";
+    All           View               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "everything";
+    Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "the alerts, all in one list";
+    Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "other colours, remembered for the next start" <"NAME">;
+    NextState     View               [Alerts]                        "next_state"    "others"   ["]"]            "alerts: firing, acknowledged, snoozed, resolved";
+    PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "the same the other way round";
+    Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "charts: outcomes, durations, the budget, the oldest answer";
+    Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "the log: what failed, and when";
+    Level         View               [Log]                           "level"         "level"    ["l"]            "log: all, warnings and errors, errors alone";
+    Report        Act               [Log]                           "report"        "report"   ["y"]            "copy a report on what went wrong, without the ID";
+    Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "draw the screen anew";
+    Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg brings it back";
+    Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere";
+    QuitRoot      View               [List]                          "quit_root"     "quit"     ["q"]            "quit, from the list";
 }
 
 impl Id {
     /// What it needs, to do anything.
-    pub fn target(self) -> Target {
-        COMMANDS.iter().find(|command| command.id == self).map_or(Target::Nothing, |command| command.target)
+    pub fn needs(self) -> Needs {
+        COMMANDS.iter().find(|command| command.id == self).map_or(Needs::Nothing, |command| command.needs)
     }
 }
 

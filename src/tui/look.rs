@@ -22,7 +22,7 @@ use crate::{
     domain::{
         alert::RESOLVED_FOR,
         experience::RouteKey,
-        filter::Filter,
+        filter::{Filter, Named, Names},
         ids::{RowId, TxHash},
         outline::Outline,
     },
@@ -73,6 +73,16 @@ pub(super) fn alert(
     (row, forwards): (RowId, bool),
 ) -> Result<Option<RowId>, StoreError> {
     reader.listing(&filter.and(&Tab::Attention.filter()), now).next(row, forwards)
+}
+
+/// Tickets or labels that begin so.
+pub(super) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Names, StoreError> {
+    /// More than the footer has room for.
+    const MOST: usize = 50;
+    let mut words = reader.names(of, &beginning, MOST + 1)?;
+    let is_whole = words.len() <= MOST;
+    words.truncate(MOST);
+    Ok(Names { of, beginning, words, is_whole })
 }
 
 /// What is to be marked of a list; `None` if that is more than can be.

@@ -13,11 +13,16 @@ pub struct Completion {
     pub start: usize,
     /// The words that begin so.
     pub words: Vec<String>,
+    /// Whether these are all of them.
+    pub is_whole: bool,
 }
 
 impl Completion {
-    /// What all of them begin with.
+    /// What all of them begin with; nothing if there are more than these.
     pub fn common(&self) -> &str {
+        if !self.is_whole {
+            return "";
+        }
         let Some((first, rest)) = self.words.split_first() else { return "" };
         let shared = |length: &usize| rest.iter().all(|word| word.get(..*length) == first.get(..*length));
         let ends = first.char_indices().map(|(at, letter)| at + letter.len_utf8());
@@ -44,13 +49,33 @@ impl Named {
     }
 }
 
-/// Names that the store knows.
+/// Names that the store knows, as they were asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// Of what.
     pub of: Named,
+    /// How they begin, without case.
+    pub beginning: String,
     /// The names, in their order.
     pub words: Vec<String>,
+    /// Whether these are all that begin so.
+    pub is_whole: bool,
+}
+
+impl Names {
+    /// Whether they are about what is being typed at the end of `text`, as it is or as it began.
+    pub fn concern(&self, text: &str) -> bool {
+        let begins = |value: &str| value.to_lowercase().starts_with(&self.beginning.to_lowercase());
+        asked(text).is_some_and(|(of, value)| of == self.of && begins(value))
+    }
+
+    /// Whether nothing more is to be learned for that by asking anew.
+    pub fn suffice(&self, text: &str) -> bool {
+        let is_one = |value: &str| self.words.iter().any(|word| word == value);
+        let exactly = |value: &str| value.eq_ignore_ascii_case(&self.beginning);
+        let knows = |value: &str| self.is_whole || is_one(value) || exactly(value);
+        self.concern(text) && asked(text).is_some_and(|(_, value)| knows(value))
+    }
 }
 
 /// What the store is to be asked for, to complete `text`: which names, and how they begin.
@@ -65,25 +90,23 @@ fn last_word(text: &str) -> usize {
     word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
 }
 
-/// What `text` may go on with, where it ends.
+/// What `text` may go on with, where it ends; of tickets and labels what the store names.
 pub fn complete(text: &str, names: Option<&Names>) -> Completion {
     let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();
-    match typed.split_once(':') {
-        None => beginning(word, typed, parse::keys()),
-        Some((key, value)) => {
-            // Several stand with commas between; an order may be turned round.
-            let last = value.rfind(',').map_or(0, |at| at + 1);
-            let turned = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
-            let start = word + key.len() + 1 + last + turned;
-            let typed = text.get(start..).unwrap_or_default();
-            match names.filter(|names| Named::of(key) == Some(names.of)) {
-                // Of a name everything counts, the commas too.
-                Some(names) => beginning(word + key.len() + 1, value, names.words.iter().filter(is_a_word).cloned()),
-                None => beginning(start, typed, values(key).into_iter()),
-            }
-        }
+    let Some((key, value)) = typed.split_once(':') else { return beginning(word, typed, parse::keys()) };
+    let start = word + key.len() + 1;
+    if let Some(of) = Named::of(key) {
+        // Of a name everything counts, the commas too.
+        let names = names.filter(|names| names.of == of);
+        let words = names.into_iter().flat_map(|names| names.words.iter().filter(|name| is_a_word(name)).cloned());
+        return Completion { is_whole: names.is_none_or(|names| names.is_whole), ..beginning(start, value, words) };
     }
+    // Several stand with commas between; an order may be turned round.
+    let last = value.rfind(',').map_or(0, |at| at + 1);
+    let turned = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
+    let start = start + last + turned;
+    beginning(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
 }
 
 fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> Completion {
@@ -92,11 +115,11 @@ fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> 
         let word = word.to_lowercase();
         word.starts_with(&lower) && word != lower
     };
-    Completion { start, words: words.filter(goes_on).collect() }
+    Completion { start, words: words.filter(goes_on).collect(), is_whole: true }
 }
 
 /// Whether it can stand as it is: what has a blank in it would have to stand between quotation marks.
-fn is_a_word(name: &&String) -> bool {
+fn is_a_word(name: &str) -> bool {
     !name.contains(char::is_whitespace) && !name.contains('"')
 }
 
@@ -107,7 +130,7 @@ fn values(key: &str) -> Vec<String> {
         "status" => owned(&mut RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).chain(["unknown", "none"])),
         "sort" => owned(&mut SortBy::ALL.iter().map(|key| key.name())),
         "chain" | "from" | "to" => {
-            chains::all().iter().map(|chain| chain.name.to_lowercase()).filter(|name| is_a_word(&name)).collect()
+            chains::all().iter().map(|chain| chain.name.to_lowercase()).filter(|name| is_a_word(name)).collect()
         }
         _ => Vec::new(),
     }
@@ -120,7 +143,7 @@ mod tests {
     #[test]
     fn the_word_that_is_being_typed_is_completed() {
         let offered = |text: &str| {
-            let Completion { start, words } = complete(text, None);
+            let Completion { start, words, .. } = complete(text, None);
             (start, words.join(" "))
         };
         assert_eq!(offered("sta"), (0, "status:".into()));
@@ -143,11 +166,26 @@ mod tests {
         assert_eq!(asked("label:"), Some((Named::Label, "")));
         assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
         let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
-        let names = Names { of: Named::Ticket, words };
-        let offered = |text: &str| complete(text, Some(&names));
-        assert_eq!(offered("ticket:s"), Completion { start: 7, words: vec!["SUP-1".into(), "SUP-2,a".into()] });
-        assert_eq!(offered("x -ticket:sup-2,"), Completion { start: 10, words: vec!["SUP-2,a".into()] });
-        assert_eq!(offered("label:s").words, [""; 0]);
+        let mut names = Names { of: Named::Ticket, beginning: "s".into(), words, is_whole: true };
+        let offered = |names: &Names, text: &str| {
+            let found = complete(text, Some(names));
+            (found.start, found.words.join(" "), found.common().to_owned())
+        };
+        assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into(), "SUP-".into()));
+        assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into(), "SUP-2,a".into()));
+        assert_eq!(offered(&names, "label:s").1, "");
+        let known = |names: &Names, text: &str| (names.concern(text), names.suffice(text));
+        assert_eq!(
+            [known(&names, "ticket:SU"), known(&names, "ticket:o"), known(&names, "label:s")],
+            [(true, true), (false, false), (false, false)]
+        );
+        // Of some what they share says nothing of the others.
+        names.is_whole = false;
+        assert_eq!(offered(&names, "ticket:s").2, "");
+        assert_eq!(
+            [known(&names, "ticket:SU"), known(&names, "ticket:S"), known(&names, "ticket:SUP-1")],
+            [(true, false), (true, true), (true, true)]
+        );
     }
 
     #[test]

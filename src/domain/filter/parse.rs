@@ -194,9 +194,9 @@ fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
         (.., Some((key, ':', value))) => named_value(key, value),
         (.., Some((key, sign, value))) => compared(key, sign, value),
         _ => match piece.text {
-            "AND" => piece.fail("not needed: terms are joined by and anyway"),
-            "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/"),
-            "NOT" => piece.fail("write `-` right before the term"),
+            "AND" => piece.fail("not needed: terms are joined by and anyway; \"AND\" is the word itself"),
+            "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/; \"OR\" is the word itself"),
+            "NOT" => piece.fail("write `-` right before the term; \"NOT\" is the word itself"),
             word => Ok(Test::Word(word.to_lowercase())),
         },
     }

@@ -193,6 +193,11 @@ impl AddForm {
         self.asked
     }
 
+    /// Whether chains are taken that nobody here knows.
+    pub fn any_chain(&self) -> bool {
+        self.any_chain
+    }
+
     /// The finding that the cursor is at.
     pub fn at_cursor(&self) -> Option<&Found> {
         self.found.get(self.place)
@@ -213,7 +218,7 @@ impl AddForm {
             (Focus::Cell(_), _) => "done",
             (Focus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
-            (Focus::Text, _) if counts.known > 0 && counts.needs_input > 0 => "to the known one",
+            (Focus::Text | Focus::Extra(_), _) if counts.known > 0 && counts.needs_input > 0 => "to the known one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ => "track or open",

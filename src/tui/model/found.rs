@@ -181,10 +181,12 @@ impl Found {
 
     /// What is odd about one that can be tracked, though the service may know better: a hash that isn't whole, a chain that
     /// nobody here has heard of.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn doubt(&self, any_chain: bool) -> Option<String> {
         let told = &self.new.as_ref().ok()?.told;
-        let is_odd = |chain: &&ChainId| chains::find(chain).is_none();
-        match intake::digits_of_a_part(told.transaction_id.as_str()) {
+        let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
+        // Where chains have numbers hashes are whole at 64 digits; elsewhere nobody knows.
+        let is_numbered = told.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
+        match intake::digits_of_a_part(told.transaction_id.as_str()).filter(|_| is_numbered) {
             Some(digits) => Some(format!("its hash has {digits} digits, a whole one has 64")),
             None => [&told.from_chain, &told.to_chain]
                 .into_iter()

@@ -9,7 +9,6 @@ use chrono::{DateTime, Utc};
 use super::Dashboard;
 use crate::{
     clock::{Mono, Now},
-    domain::filter::Names,
     store::{Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Effect,
@@ -28,8 +27,6 @@ const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 /// For so long rows that nothing happened to needn't be read again: what is learned of chains and routes is no news of theirs.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
-/// So many names are more than the footer has room for.
-const MOST_NAMES: usize = 50;
 /// No rest is longer, whatever took so long: the process may have been suspended meanwhile.
 const LONGEST_REST: Duration = Duration::from_secs(30);
 
@@ -88,9 +85,9 @@ impl Dashboard {
                     look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
                 });
             }
-            Effect::FindNames(of, beginning) => self.read(&self.details.clone(), move |reader| {
-                Ok(Msg::Names(Names { of, words: reader.names(of, &beginning, MOST_NAMES)? }))
-            }),
+            Effect::FindNames(of, beginning) => {
+                self.read(&self.details.clone(), move |reader| look::names(reader, of, beginning).map(Msg::Names))
+            }
             Effect::FindKnown(hashes) => {
                 let profile = self.model.setting.profile.clone();
                 self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))

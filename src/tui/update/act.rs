@@ -8,7 +8,7 @@ use crate::{
     domain::{alert::Alert, ids::RowId},
     store::Edit,
     tui::{
-        command::{Id, Target},
+        command::{Id, Needs},
         effect::{SnoozeLength, Work},
         model::{
             Model, Overlay, Screen, Tone,
@@ -39,10 +39,10 @@ pub(super) fn lacks_one(model: &Model, id: Id) -> bool {
         Screen::Alerts => model.alert_list.row().is_some(),
         _ => model.list.selected.is_some(),
     };
-    match id.target() {
-        Target::Nothing => false,
-        Target::One => !has_one,
-        Target::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
+    match id.needs() {
+        Needs::Nothing => false,
+        Needs::One => !has_one,
+        Needs::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
     }
 }
 

@@ -144,7 +144,8 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>)
     if form.take_in(known) { submit(model) } else { Vec::new() }
 }
 
-/// Tracks all that are marked and complete; without such ones it opens the one that is known, or goes to what is missing.
+/// Tracks all that are marked and complete; without such ones it opens the first that is known, or goes to it where others
+/// lack something, or to what is missing.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
@@ -158,12 +159,14 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     if form.wait_for_known() {
         return Vec::new();
     }
+    let here = form.at_cursor().filter(|_| form.focus == Focus::Results).and_then(|found| found.known);
     let known = form.found.iter().position(|found| found.known.is_some());
     let lacking = form.found.iter().position(|found| found.verdict() == Verdict::NeedsInput);
     match (known, lacking) {
+        (Some(_), _) if here.is_some() => return here.map_or_else(Vec::new, |row| open(model, row)),
         // What else was pasted isn't lost for that: another Enter opens it.
-        (Some(place), Some(_)) if form.focus == Focus::Text => (form.place, form.focus) = (place, Focus::Results),
-        (Some(place), _) => {
+        (Some(place), Some(_)) => (form.place, form.focus) = (place, Focus::Results),
+        (Some(place), None) => {
             let row = form.found.get(place).and_then(|found| found.known);
             return row.map_or_else(Vec::new, |row| open(model, row));
         }

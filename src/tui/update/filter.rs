@@ -1,14 +1,10 @@
 //! The filter's line: what is typed filters at once; Enter keeps it, Esc brings back what held before.
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
-use tui_input::{Input, backend::crossterm::EventHandler};
+use crossterm::event::{KeyCode, KeyEvent};
 
 use super::Effect;
 use crate::{
-    domain::{
-        filter::{Names, asked},
-        text,
-    },
+    domain::{filter::Names, text},
     tui::model::{FilterLine, Model, Overlay},
 };
 
@@ -49,49 +45,41 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             model.memory.use_filter(&model.list.filter_text);
         }
         KeyCode::Enter => {}
-        KeyCode::Tab | KeyCode::Up | KeyCode::Down => {
-            let text = match key.code {
-                KeyCode::Tab => line.completed(),
-                KeyCode::Up => line.fetch(1, &model.memory.used),
-                _ => line.fetch(-1, &model.memory.used),
-            };
-            return text.map_or_else(Vec::new, |text| write(model, text));
-        }
-        _ => {
-            if line.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                let text = line.input.value().to_owned();
-                return set(model, &text).into_iter().chain(ask(&text)).collect();
+        KeyCode::Tab => {
+            if let Some(text) = line.completed() {
+                line.write(text);
+                return changed(model);
             }
         }
+        KeyCode::Up if line.fetch(1, &model.memory.used) => return changed(model),
+        KeyCode::Down if line.fetch(-1, &model.memory.used) => return changed(model),
+        KeyCode::Up | KeyCode::Down => {}
+        _ if line.edit(key) => return changed(model),
+        _ => {}
     }
     Vec::new()
 }
 
-/// Asks for what the value that is being typed may be, if only the store knows that.
-fn ask(text: &str) -> Option<Effect> {
-    asked(text).map(|(of, beginning)| Effect::FindNames(of, beginning.to_owned()))
+/// What stands in the line is another text: filters by it, and asks what it may go on with, if only the store knows that.
+fn changed(model: &mut Model) -> Vec<Effect> {
+    let Overlay::Filter(line) = &mut model.overlay else { return Vec::new() };
+    let asks = line.asks().map(|(of, beginning)| Effect::FindNames(of, beginning));
+    let text = line.input.value().to_owned();
+    set(model, &text).into_iter().chain(asks).collect()
 }
 
-/// Takes in what the store names. What has been typed since asks anew.
+/// Takes in what the store names.
 pub(super) fn on_names(model: &mut Model, names: Names) {
     if let Overlay::Filter(line) = &mut model.overlay {
-        line.names = Some(names);
+        line.take(names);
     }
 }
 
 pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
-    let Overlay::Filter(line) = &model.overlay else { return Vec::new() };
+    let Overlay::Filter(line) = &mut model.overlay else { return Vec::new() };
     let typed = line.input.value();
     // The blank that sets it apart from what stands there already would be trimmed.
     let gap = if pasted.starts_with(char::is_whitespace) && !typed.is_empty() { " " } else { "" };
-    let text = format!("{typed}{gap}{}", text::clean(pasted));
-    write(model, text)
-}
-
-/// Puts a text into the line.
-fn write(model: &mut Model, text: String) -> Vec<Effect> {
-    if let Overlay::Filter(line) = &mut model.overlay {
-        line.input = Input::new(text.clone());
-    }
-    set(model, &text)
+    line.write(format!("{typed}{gap}{}", text::clean(pasted)));
+    changed(model)
 }

@@ -176,7 +176,19 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::Dressed(outcome) => theme::on_dressed(model, outcome, now),
         Msg::Tick => on_tick(model, now),
-        message => {
+        message @ (Msg::Resize(..)
+        | Msg::History(..)
+        | Msg::Body(..)
+        | Msg::FoundAlert(_)
+        | Msg::Alerts(_)
+        | Msg::FoundMarks(_)
+        | Msg::Names(_)
+        | Msg::Trouble(_)
+        | Msg::Worked(..)
+        | Msg::Done(_)
+        | Msg::Fault(_)
+        | Msg::NotRead(_)
+        | Msg::CopyByTerminal(_)) => {
             note(model, message, now);
             Vec::new()
         }

@@ -410,21 +410,31 @@ fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
 }
 
 #[test]
-fn tickets_and_labels_are_asked_for_as_they_are_typed() {
+fn tickets_and_labels_are_asked_for_however_the_filter_came_to_name_them() {
+    let asked = |effects: Vec<Effect>| {
+        let names = effects.into_iter().filter_map(|effect| match effect {
+            Effect::FindNames(of, beginning) => Some((of, beginning)),
+            _ => None,
+        });
+        names.collect::<Vec<_>>()
+    };
+    let all = |text: &str| vec![(Named::Ticket, text.to_owned())];
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
-    assert!(!type_in(&mut model, "vip ticket", now()).iter().any(|effect| matches!(effect, Effect::FindNames(..))));
-    let asked = type_in(&mut model, ":SU", now());
-    let expected = ["", "S", "SU"].map(|text| Effect::FindNames(Named::Ticket, text.into()));
-    assert_eq!(
-        asked.into_iter().filter(|effect| matches!(effect, Effect::FindNames(..))).collect::<Vec<_>>(),
-        expected
-    );
-    model.take(Msg::Names(Names { of: Named::Ticket, words: vec!["SUP-4412".into()] }), now());
-    press(&mut model, &["Tab", "Enter"], now());
+    assert_eq!(asked(type_in(&mut model, "vip tick", now())), []);
+    assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "by Tab");
+    let names = |beginning: &str, words: &[&str], is_whole| {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Msg::Names(Names { of: Named::Ticket, beginning: beginning.into(), words, is_whole })
+    };
+    model.take(names("", &["OPS-1", "OPS-2"], false), now());
+    assert_eq!(asked(model.take(Msg::Paste("SU".into()), now())), all("SU"), "pasted, beyond what is known");
+    model.take(names("SU", &["SUP-4412"], true), now());
+    assert_eq!(asked(press(&mut model, &["Tab"], now())), []);
+    press(&mut model, &["Enter"], now());
     assert_eq!(model.list.filter_text, "vip ticket:SUP-4412");
     // An answer that comes too late harms nobody.
-    model.take(Msg::Names(Names { of: Named::Ticket, words: Vec::new() }), now());
+    model.take(names("SU", &[], true), now());
 }
 
 #[test]

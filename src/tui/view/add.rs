@@ -54,7 +54,7 @@ pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Fram
     }
     if form.found.is_empty() {
         let guide = GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-        put_lines(&guide.collect::<Vec<_>>(), results, frame);
+        put_lines(guide, results, frame);
     } else {
         findings::draw(look, form, results, frame);
         draw_extras(look, form, extras, frame);
@@ -94,7 +94,7 @@ fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>
     // The end of the line that is being typed stays in sight.
     let (typed, column) = field::window(&form.input, columns);
     lines.push(Line::raw(typed));
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
     let column = column.min(columns.saturating_sub(1));
     if form.focus == Focus::Text && inner.area() > 0 && row < height {
         frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));

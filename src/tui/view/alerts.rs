@@ -100,9 +100,9 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     if list.count(list.tab) == 0 {
         lines.push(Line::styled(format!(" {}", empty(look)), look.theme.dim()));
     }
-    put_lines(&lines, pane, frame);
+    put_lines(lines, pane, frame);
     if more.area() > 0 {
-        put_lines(&on_selected(look, more), more, frame);
+        put_lines(on_selected(look, more), more, frame);
     }
 }
 

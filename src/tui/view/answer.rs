@@ -28,7 +28,7 @@ pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, f
     frame.render_widget(block, pane);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
 }
 
 pub(super) fn scroll_end(text: &str, pane: Rect) -> usize {

@@ -235,7 +235,7 @@ pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut
     };
     let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));
     let lines = wrapped.into_iter().map(|line| Line::styled(format!(" {line}"), style));
-    put_lines(&lines.collect::<Vec<_>>(), pane, frame);
+    put_lines(lines, pane, frame);
 }
 
 /// What the line was read as, and what follows from that.
@@ -274,7 +274,8 @@ fn words(form: &AddForm, found: &Found) -> String {
         (Verdict::Known, _) => format!("{head}; it is tracked, Enter updates what differs"),
         (Verdict::NeedsInput, _) => format!("{head}; it lacks {}", found.missing().join(", ")),
         (Verdict::Ready | Verdict::Nothing, _) => {
-            let doubt = found.doubt().map_or_else(String::new, |doubt| format!(", but look at it: {doubt}"));
+            let doubt =
+                found.doubt(form.any_chain()).map_or_else(String::new, |doubt| format!(", but look at it: {doubt}"));
             format!("{head}; it has all that the service requires{doubt}")
         }
     }

@@ -146,7 +146,7 @@ pub(super) fn draw_error(look: &Look<'_>, below: Rect, frame: &mut Frame<'_>) {
     let pane = Rect { height, ..below };
     let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), look.theme.warning());
     frame.render_widget(Clear, pane);
-    put_lines(&lines.into_iter().map(indented).collect::<Vec<_>>(), pane, frame);
+    put_lines(lines.into_iter().map(indented), pane, frame);
 }
 
 fn split(text: &str, start: usize, end: usize) -> (String, String, String) {

@@ -78,9 +78,9 @@ pub(super) fn draw(look: &Look<'_>, page: &HelpPage, pane: Rect, frame: &mut Fra
     frame.render_widget(search, parts.search);
     let lines = parts.scrolled(look, page);
     let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
-    put_lines(&lines.into_iter().skip(scroll).collect::<Vec<_>>(), parts.rows, frame);
+    put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let under_a_line = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
-    put_lines(&parts.lines, under_a_line, frame);
+    put_lines(parts.lines, under_a_line, frame);
     place_cursor(page, parts.search, frame);
 }
 

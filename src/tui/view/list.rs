@@ -47,7 +47,7 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
                 .map(|text| Line::styled(format!(" {text}"), look.theme.dim())),
         );
     }
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
 }
 
 fn block<'a>(look: &Look<'_>) -> Block<'a> {

@@ -85,11 +85,11 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
         let text = width::wrap(&empty(look), columns.saturating_sub(2)).into_iter();
         lines.extend(text.map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
     }
-    put_lines(&lines, pane, frame);
+    put_lines(lines, pane, frame);
     if below.height > 0 {
         let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
         let promise = Line::styled(width::cut(&promise(look), columns, look.theme.ellipsis), look.theme.dim());
-        put_lines(&[rule, promise], below, frame);
+        put_lines([rule, promise], below, frame);
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn draw(look: &Look<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'
     let first = (menu.cursor + 1).saturating_sub(rows);
     let shown = menu.entries.iter().enumerate().skip(first).take(rows);
     lines.extend(shown.map(|(place, entry)| line(look, entry, place == menu.cursor, inner.width)));
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
 }
 
 fn line(look: &Look<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {

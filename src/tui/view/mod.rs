@@ -44,7 +44,7 @@ use super::{
     model::{Model, Overlay, Screen},
     theme::Theme,
 };
-use crate::clock::Now;
+use crate::{clock::Now, domain::width};
 
 /// Draws the whole screen.
 pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
@@ -72,7 +72,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         list::draw(&look, &panes, pane, frame);
     }
     if let Some(pane) = panes.preview {
-        put_lines(&detail::preview(&look, pane), pane, frame);
+        put_lines(detail::preview(&look, pane), pane, frame);
         marks::over_line(&look, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
@@ -84,9 +84,9 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         Screen::Log => log::draw(&look, panes.body, frame),
         Screen::List | Screen::Detail => {}
     }
-    put_lines(&status::lines(&look, panes.status), panes.status, frame);
+    put_lines(status::lines(&look, panes.status), panes.status, frame);
+    status::say(&look, (panes.body, panes.status), frame);
     overlay(&look, frame, &panes);
-    status::say(&look, panes.status, frame);
     ground::lay(theme, frame.buffer_mut());
 }
 
@@ -121,12 +121,21 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
     }
 }
 
-/// Puts lines below one another, each cut at the pane's edge. There is nothing to wrap, and what could (`Paragraph`) costs three
-/// times as much.
-fn put_lines(lines: &[Line<'_>], pane: Rect, frame: &mut Frame<'_>) {
+/// Puts lines below one another, each cut at the pane's edge; their alignment is left. There is nothing to wrap, and what could
+/// (`Paragraph`) costs three times as much.
+fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rect, frame: &mut Frame<'_>) {
     let pane = pane.intersection(frame.area());
     for (y, line) in (pane.y..pane.bottom()).zip(lines) {
-        frame.buffer_mut().set_line(pane.x, y, line, pane.width);
+        let (mut x, end) = (pane.x, pane.right());
+        for span in &line {
+            let begins = x;
+            let room = usize::from(end - x);
+            (x, _) = frame.buffer_mut().set_stringn(x, y, &span.content, room, line.style.patch(span.style));
+            // A wide letter that has no room is the line's end, though one column is left.
+            if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - begins)) {
+                break;
+            }
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame
     let columns = usize::from(inner.width);
     let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
     let lines: Vec<_> = items.map(|(place, item)| line(look, item, place == offer.place, columns)).collect();
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
     hyperlink::mark_written(look, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 

@@ -41,7 +41,7 @@ pub(super) fn draw(look: &Look<'_>, palette: &Palette, pane: Rect, frame: &mut F
     if palette.offers.is_empty() {
         lines.push(Line::styled("  no command is called so here", look.theme.warning()));
     }
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
     place_cursor(palette, inner, frame);
 }
 

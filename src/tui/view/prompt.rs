@@ -32,7 +32,7 @@ pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Fra
     frame.render_widget(block, pane);
     let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
     let lines: Vec<Line<'_>> = std::iter::once(typed(prompt, inner)).chain(below).collect();
-    put_lines(&lines, inner, frame);
+    put_lines(lines, inner, frame);
     place_cursor(frame, prompt, inner);
 }
 

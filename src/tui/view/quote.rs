@@ -45,7 +45,7 @@ pub(super) fn draw(look: &Look<'_>, form: &QuoteForm, pane: Rect, frame: &mut Fr
     let [values, rest] = Layout::vertical([Constraint::Length(room), Constraint::Fill(1)]).areas(inner);
     draw_values(look, form, values, frame);
     let rest = Rect { x: rest.x + 1, width: rest.width.saturating_sub(1), ..rest };
-    put_lines(&below, rest, frame);
+    put_lines(below, rest, frame);
     if let Stage::Tracking { hash, .. } = &form.stage {
         let line = Rect { y: rest.y.saturating_add(2), height: 1, ..rest };
         let line = Rect { x: line.x + 6, width: line.width.saturating_sub(7), ..line };

@@ -35,21 +35,31 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     }
 }
 
-/// Draws what is to be said for a while, above the keys, over as many lines as it takes: over the poller's line first, which says
-/// the least, and where there are too few over what is above them.
-pub(super) fn say(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
+/// Draws what is to be said for a while: above the keys, where these have a line of their own, over the poller's line first, which
+/// says the least, and over a little of the body where that is too short for it.
+pub(super) fn say(look: &Look<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
+    /// Rows of the body that it may take.
+    const OVER: u16 = 2;
     let Some(notice) = &look.model.notice else { return };
     let style = match notice.tone {
         Tone::Good => look.theme.good(),
         Tone::Bad => look.theme.critical(),
     };
-    let lines = width::wrap(&notice.text, usize::from(pane.width).saturating_sub(2));
-    let lines: Vec<_> = lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)).collect();
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
-    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom);
+    let top = pane.y.saturating_sub(OVER).max(body.y).min(bottom);
+    let columns = usize::from(pane.width).saturating_sub(2);
+    let mut lines = width::wrap(&notice.text, columns);
+    let room = usize::from(bottom - top);
+    if lines.len() > room {
+        lines.truncate(room);
+        lines.last_mut().into_iter().for_each(|last| {
+            *last = width::cut(&format!("{last}{}", " ".repeat(columns)), columns, look.theme.ellipsis);
+        });
+    }
+    let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom - top);
     let place = Rect { y: bottom - height, height, ..pane };
     frame.render_widget(Clear, place);
-    put_lines(&lines, place, frame);
+    put_lines(lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)), place, frame);
 }
 
 fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {

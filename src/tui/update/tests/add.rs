@@ -260,7 +260,7 @@ fn a_known_one_among_others_is_gone_to_before_it_opens_and_what_lacks_something_
 
 #[test]
 fn what_is_odd_about_a_row_is_said_and_it_can_be_tracked_all_the_same() {
-    let doubt = |row: &str| form(&pasted(row)).found[0].doubt();
+    let doubt = |row: &str| form(&pasted(row)).found[0].doubt(false);
     assert_eq!(doubt(&row(98)), None);
     assert_eq!(doubt("0x12345678,42161,8453,q-1").unwrap(), "its hash has 8 digits, a whole one has 64");
     assert_eq!(doubt(&format!("0x{:064x},42161,845399,q-1", 7)).unwrap(), "is there a chain 845399?");

@@ -110,8 +110,8 @@ pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame
     let parts = Parts::new(look, tx, panes, pane);
     let (content, place) = content(look, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
-    put_lines(&parts.top, top, frame);
-    put_lines(&content, parts.content, frame);
+    put_lines(parts.top, top, frame);
+    put_lines(content, parts.content, frame);
     hyperlink::mark(look, tx, inner, frame.buffer_mut());
     tabs::draw(look, (tab(look), &place), parts.tabs, frame);
 }

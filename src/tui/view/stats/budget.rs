@@ -49,7 +49,7 @@ pub(super) fn draw(look: &Look<'_>, minutes: &[Minute], pane: Rect, frame: &mut 
         let text = "Here will be what the budget is spent on. It begins with the first minute of polling.";
         let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
         let lines = lines.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-        return put_lines(&lines.collect::<Vec<_>>(), charts, frame);
+        return put_lines(lines, charts, frame);
     }
     let (count, cells) = fits(usize::from(pane.width.saturating_sub(SCALE)));
     let last = look.now.wall.timestamp().div_euclid(MINUTE);
@@ -157,7 +157,7 @@ fn scale(look: &Look<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut
     if let Some(first) = lines.first_mut() {
         *first = Line::styled(format!("{top:>room$}"), look.theme.dim());
     }
-    put_lines(&lines, labels, frame);
+    put_lines(lines, labels, frame);
     chart
 }
 

@@ -78,7 +78,7 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     };
     let spread = look.model.charts.spread();
     let (Some(areas), Some(spread)) = (areas_of(look.model, body), spread) else {
-        return put_lines(&numbers(look, spread, body), body, frame);
+        return put_lines(numbers(look, spread, body), body, frame);
     };
     let whose = whose(spread);
     let pane = framed(look, ("OUTCOMES", &whose), (areas.outcomes, areas.is_framed), frame);

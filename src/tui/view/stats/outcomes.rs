@@ -33,7 +33,7 @@ pub(super) fn draw(look: &Look<'_>, spread: &Spread, pane: Rect, frame: &mut Fra
         statuses.push(Line::styled(format!(" and {count} with {kinds} other statuses"), look.theme.dim()));
     }
     lines.extend(statuses);
-    put_lines(&lines, pane, frame);
+    put_lines(lines, pane, frame);
 }
 
 /// A line for each status.

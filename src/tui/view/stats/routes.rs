@@ -32,7 +32,7 @@ pub(super) fn draw(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
     lines.extend(shown.map(|(place, spread)| line(look, spread, (place == charts.place(), pane.width))));
-    put_lines(&lines, pane, frame);
+    put_lines(lines, pane, frame);
 }
 
 fn sizes(columns: usize) -> (usize, usize) {

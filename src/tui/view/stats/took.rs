@@ -60,5 +60,5 @@ fn empty(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
                 answers lie closely enough around its end.";
     let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2));
     let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
-    put_lines(&lines.collect::<Vec<_>>(), pane, frame);
+    put_lines(lines, pane, frame);
 }

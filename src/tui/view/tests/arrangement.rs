@@ -51,3 +51,26 @@ fn a_message_is_whole_on_the_narrowest_screen_and_leaves_the_alerts_alone_where_
     model.tell(Tone::Good, "Done.", now().mono);
     assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
 }
+
+#[test]
+fn a_line_ends_where_a_wide_letter_has_no_room() {
+    let drawn = |columns: u16| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(columns, 1)).unwrap();
+        let line = ratatui::text::Line::from(vec!["a".into(), "重".into(), "x".into()]);
+        terminal.draw(|frame| super::super::put_lines([line], frame.area(), frame)).unwrap();
+        terminal.backend().to_string()
+    };
+    assert_eq!(drawn(2), "\"a \"\n");
+    assert!(drawn(3).starts_with("\"a重\""), "{}", drawn(3));
+}
+
+#[test]
+fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
+    let mut model = dashboard((40, 9));
+    model.tell(Tone::Bad, "no end ".repeat(100), now().mono);
+    let shown = screen(&model);
+    assert!(shown.lines().take(6).all(|line| !line.contains("no end")) && shown.contains('…'), "{shown}");
+    press(&mut model, &["z"], now());
+    model.tell(Tone::Bad, "no end ".repeat(100), now().mono);
+    assert!(screen(&model).contains("until it changes"), "{}", screen(&model));
+}
