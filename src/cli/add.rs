@@ -67,6 +67,9 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
+    if let Some(digits) = intake::digits_of_a_part(new.told.transaction_id.as_str()) {
+        writeln!(cx.err, "warning: the hash has {digits} hexadecimal digits, a whole one of an EVM chain has 64")?;
+    }
     let report = cx.store.import(&cx.profile, vec![new], cx.now.wall).wait()?;
     let known = report.first().map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
     if let Some(tx) = known {
@@ -155,7 +158,8 @@ mod tests {
     fn it_is_added_once_and_updated_where_it_differs() {
         let mut bench = Bench::new();
         let (out, err, exit) = bench.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
-        assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Fine));
+        let odd = "warning: the hash has 8 hexadecimal digits, a whole one of an EVM chain has 64\n";
+        assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Fine));
         assert_eq!(out, "added 0xabcdef12, Arbitrum > Base; deadline 22:44 UTC (30m = 2 x est. 15m)\n");
         let (out, ..) = bench.run(|cx| add(&args(&[]), cx));
         assert!(out.starts_with("known already, nothing new: 0xabcdef12; deadline"), "{out}");

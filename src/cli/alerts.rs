@@ -146,8 +146,11 @@ fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result
     for alert in shown {
         let (severity, rule, stood) = (alert.rule.severity().name(), alert.rule, stood(alert, cx));
         let state = glance::alert_state(alert, cx.now.wall, cx.zone);
-        let (about, message) = (about(reader, alert)?, text::clean(&alert.message));
-        writeln!(cx.out, "{severity}: {rule} for {stood}, {state}, {about}, alert {}. {message}", alert.id)?;
+        let (_, tx) = reader.with_transaction(alert.clone())?;
+        let about =
+            tx.map_or_else(|| format!("profile {}", text::clean(&alert.profile)), |tx| glance::name_in_words(&tx));
+        let (id, message) = (alert.id, text::clean(&alert.message));
+        writeln!(cx.out, "alert {id}, {severity}: {rule} for {stood}, {state}. {about}. {message}")?;
     }
     Ok(())
 }
@@ -219,7 +222,7 @@ pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: 
     let changed = cx.store.edit(&cx.profile, edit, cx.now.wall).wait()?;
     match count - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,
-        before => writeln!(cx.out, "{changed} {done}, {before} were so before")?,
+        before => writeln!(cx.out, "{changed} {done}, {before} so already")?,
     }
     Ok(Exit::Fine)
 }
@@ -282,7 +285,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         assert!(out.contains("needs_gas") && out.contains("ago: asked"), "{out}");
         let (out, ..) = bench.run(|cx| super::super::untrack::undo(&Default::default(), cx).unwrap());
-        assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge 1 alert\n", 0));
+        assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge 1 alert (0x0000…0001)\n", 0));
         bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
         bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);
@@ -309,10 +312,10 @@ mod tests {
         bench.in_words = true;
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [
-            "warning: needs_gas for 50s, firing, 0x",
-            "warning: needs_gas",
-            "info: refund",
-            "critical: partial_success",
+            "alert 2, warning: needs_gas for 50s, firing. 0x0000...0002 Arbitrum to Base. ",
+            "alert 4, warning: needs_gas",
+            "alert 1, info: refund",
+            "alert 3, critical: partial_success for 50s, acknowledged ",
         ];
         for (line, start) in out.lines().zip(starts) {
             assert!(line.starts_with(start), "{out}");

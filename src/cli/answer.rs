@@ -6,7 +6,10 @@ use clap::{Args, ValueEnum};
 use color_eyre::eyre::Result;
 
 use super::{context::Context, exit::Exit};
-use crate::domain::answer::{self, Format, Templates};
+use crate::domain::{
+    answer::{self, Format, Templates},
+    transaction::Tracking,
+};
 
 /// For the help.
 pub const EXAMPLES: &str = "\
@@ -43,7 +46,10 @@ pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Ex
         Written::Markdown => Format::Markdown,
         Written::Text => Format::Text,
     };
-    if tx.learned.last_checked_at.is_none() {
+    let parked = matches!(tx.tracking, Tracking::Parked(_));
+    if tx.is_stopped() {
+        writeln!(cx.err, "this transaction isn't polled any more, and the reply may be old; `hoptop check` asks now")?;
+    } else if tx.learned.last_checked_at.is_none() && !parked {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` asks now")?;
     }
     writeln!(cx.out, "{}", answer::answer(&tx, (cx.now.wall, cx.zone), format, own))?;
@@ -52,8 +58,18 @@ pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Ex
 
 #[cfg(test)]
 mod tests {
-    use super::{super::context::testing::Bench, *};
-    use crate::domain::{fixtures, status::RouterStatus};
+    use super::{
+        super::context::testing::{Bench, at},
+        *,
+    };
+    use crate::{
+        domain::{
+            fixtures,
+            observation::{Failure, Outcome},
+            status::RouterStatus,
+        },
+        store::Edit,
+    };
 
     fn run(bench: &mut Bench, format: Written) -> (String, String) {
         let args = AnswerArgs { transaction: fixtures::told(1).transaction_id.to_string(), format };
@@ -71,8 +87,27 @@ mod tests {
         assert!(err.contains("hoptop check"), "{err}");
         bench.hear(row, fixtures::says(RouterStatus::Success), 30);
         let (out, err) = run(&mut bench, Written::Markdown);
-        assert!(out.starts_with("**COMPLETED in 30s**\n\nThe transfer completed: the funds are on Base.\n"), "{out}");
+        assert!(
+            out.starts_with(
+                "**COMPLETED 30s after we first saw it**\n\nThe transfer completed: the funds are on Base.\n"
+            ),
+            "{out}"
+        );
         assert_eq!(err, "");
+    }
+
+    #[test]
+    fn a_reply_that_may_be_old_is_said_to_be_and_a_refused_one_is_not_waited_for() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        bench.hear(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
+        assert_eq!(run(&mut bench, Written::Text).1, "");
+        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        assert_eq!(run(&mut bench, Written::Text).1, "");
+        bench.store.edit("default", Edit::Untrack(vec![row]), at(30)).wait().unwrap();
+        let (out, err) = run(&mut bench, Written::Text);
+        assert!(err.starts_with("this transaction isn't polled any more"), "{err}");
+        assert!(!out.contains("Support after"), "{out}");
     }
 
     #[test]

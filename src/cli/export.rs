@@ -84,6 +84,11 @@ pub fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     let Some(filter) = list::read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
     let file = args.output.as_deref().filter(|file| *file != "-");
     let format = args.format.or_else(|| ExportFormat::of(file?)).unwrap_or_default();
+    if let (Some(file), None) = (file.filter(|file| ExportFormat::of(file).is_none()), args.format)
+        && Path::new(file).extension().is_some()
+    {
+        writeln!(cx.err, "warning: `{}` says no format, so this is CSV; --format says another", text::clean(file))?;
+    }
     let rows = Rows { filter, format, limit: args.limit };
     let Some(file) = file else {
         // Nothing is left behind by a signal here, so it ends the program as usual.

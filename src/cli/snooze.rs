@@ -104,7 +104,7 @@ mod tests {
             ("1", "1 snoozed until 23:14 UTC\n"),
             ("1 2 --for 30m", "2 snoozed until 22:44 UTC\n"),
             ("1 --until 1700003000", "1 snoozed until 23:03 UTC\n"),
-            ("1 --until 1700003000", "0 snoozed until 23:03 UTC, 1 were so before\n"),
+            ("1 --until 1700003000", "0 snoozed until 23:03 UTC, 1 so already\n"),
             ("2 --until-change", "1 snoozed until the status changes\n"),
         ];
         for (words, expected) in table {
@@ -152,8 +152,8 @@ mod tests {
         assert_eq!(out, "1 acknowledged\n");
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
         for (expected, snoozed) in [
-            ("taken back: acknowledge 1 alert\n", 1),
-            ("taken back: acknowledge or snooze 1 alert no more\n", 2),
+            ("taken back: acknowledge 1 alert (0x0000…0001)\n", 1),
+            ("taken back: acknowledge or snooze 1 alert no more (0x0000…0002)\n", 2),
             ("taken back: snooze 2 alerts\n", 0),
         ] {
             let (out, ..) = bench.run(|cx| untrack::undo(&UndoArgs::default(), cx).unwrap());

@@ -99,7 +99,7 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         true => (cx.store.do_again(&cx.profile, cx.now.wall).wait()?, "done again"),
         false => (cx.store.take_back(&cx.profile, cx.now.wall).wait()?, "taken back"),
     };
-    let Some(TakenBack { summary, done: count, left }) = turned else {
+    let Some(TakenBack { summary, about, done: count, left }) = turned else {
         let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
         writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
         return Ok(Exit::Error);
@@ -112,7 +112,8 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         )?;
         return Ok(Exit::Error);
     }
-    writeln!(cx.out, "{done}: {}", text::clean(&summary))?;
+    let about = about.map_or_else(String::new, |hash| format!(" ({})", hash.short(cx.ellipsis)));
+    writeln!(cx.out, "{done}: {}{about}", text::clean(&summary))?;
     if left > 0 {
         writeln!(cx.err, "{left} of it stay as they are, since something else happened to them")?;
     }
@@ -160,10 +161,10 @@ mod tests {
         assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
         assert!(stop(&mut bench, &[1]).0.ends_with("wasn't polled before\n"));
         let (out, ..) = bench.run(|cx| undo(&UndoArgs::default(), cx).unwrap());
-        assert_eq!(out, "taken back: stop polling\n");
+        assert_eq!(out, "taken back: stop polling (0x0000…0001)\n");
         assert_eq!(bench.transactions()[0].tracking, Tracking::Active);
         let (out, ..) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
-        assert_eq!(out, "done again: stop polling\n");
+        assert_eq!(out, "done again: stop polling (0x0000…0001)\n");
         assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
         let (_, err, exit) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
         assert_eq!(exit, Exit::Error);

@@ -144,7 +144,14 @@ pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice
     };
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
     let carries_error = tx.learned.record.as_ref().is_some_and(|record| record.error.is_some());
+    let failures = tx.learned.failures;
+    let failing;
     let act = match situation {
+        Situation::Waiting if failures > 0 => {
+            let polls = if failures == 1 { "the last poll".to_owned() } else { format!("the last {failures} polls") };
+            failing = format!("nothing yet, but {polls} failed: what stands here may be old");
+            failing.as_str()
+        }
         Situation::Waiting if carries_error => "nothing yet, though the record carries an error: read it",
         _ => act,
     };
@@ -180,6 +187,9 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
+        Situation::Completed if tx.told.submitted_at.is_none() => {
+            format!("COMPLETED {} after we first saw it", span::long(tx.age(now)))
+        }
         Situation::Completed => format!("COMPLETED {} {}", in_or_at_most(tx, now), span::long(tx.age(now))),
         Situation::Untracked => match &tx.learned.status {
             Some(status) => format!("NOT POLLED any more; {status} at the last answer, {checked}"),
@@ -305,7 +315,10 @@ mod tests {
     use chrono::{Offset, TimeDelta};
 
     use super::{super::fixtures, *};
-    use crate::domain::{observation::Outcome, record::StatusRecord};
+    use crate::domain::{
+        observation::{Failure, Outcome},
+        record::StatusRecord,
+    };
 
     fn advice(status: Option<RouterStatus>, minutes: i64) -> Advice {
         let mut tx = fixtures::transaction(1);
@@ -325,7 +338,7 @@ mod tests {
             (Some(Ongoing), 20, "OVERDUE by 5m", "raising it"),
             (Some(NotFound), 1, "INDEXING", "5 to 10 s"),
             (Some(NotFound), 4, "NOT FOUND for 4m", "confirm the hash"),
-            (Some(Success), 4, "COMPLETED in 4m", "on Base"),
+            (Some(Success), 4, "COMPLETED 4m after we first saw it", "on Base"),
             (Some(NeedsGas), 4, "NEEDS GAS", "paused."),
             (Some(PartialSuccess), 4, "PARTIAL", "bridged token on Base"),
             (Some(Refund), 4, "REFUND", "on Arbitrum to the order's fromAddress"),
@@ -347,6 +360,20 @@ mod tests {
         assert_eq!(verdict(&tx), "NOT POLLED any more, and no status ever came");
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(2));
         assert_eq!(verdict(&tx), "NOT POLLED any more; ongoing at the last answer, 00:02 UTC");
+    }
+
+    #[test]
+    fn nothing_is_called_well_while_polls_fail_without_a_word_on_that() {
+        let mut tx = fixtures::transaction(1);
+        let at = |minutes| tx.first_seen_at + TimeDelta::minutes(minutes);
+        let (seen, failed, now) = (at(1), at(2), at(3));
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), seen);
+        assert_eq!(advise(&tx, now, Utc.fix()).act, "nothing");
+        for polls in ["the last poll", "the last 2 polls"] {
+            tx.apply(&fixtures::answer(Outcome::Failed(Failure::TimedOut(Duration::from_secs(9)))), failed);
+            let act = advise(&tx, now, Utc.fix()).act;
+            assert_eq!(act, format!("nothing yet, but {polls} failed: what stands here may be old"));
+        }
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Facts<'_> {
     /// As long as it waits for time alone.
     fn deadline(&self) -> String {
         let deadline = self.tx.deadline();
-        if !self.tx.is_waiting() {
+        if !self.tx.is_waiting() || self.tx.is_stopped() {
             return String::new();
         }
         format!("{} ({})", self.stamp(deadline.at), deadline.basis())
@@ -370,7 +370,11 @@ mod tests {
     fn each_situation_has_its_reply() {
         use RouterStatus::*;
         let table = [
-            (plain(1, record(Success)), "COMPLETED in 1m", "The transfer completed: the funds are on Base."),
+            (
+                plain(1, record(Success)),
+                "COMPLETED 1m after we first saw it",
+                "The transfer completed: the funds are on Base.",
+            ),
             (plain(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong and nothing is to be done."),
             (plain(20, record(Ongoing)), "OVERDUE by 7m", "Still in progress, past its usual time;"),
             (plain(14, record(Ongoing)), "DEADLINE PASSED", "Still in progress when we last looked;"),

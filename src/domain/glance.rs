@@ -78,10 +78,9 @@ pub fn status(status: Option<&RouterStatus>) -> String {
     known.into()
 }
 
-/// The word alone.
+/// The word alone, whole.
 pub fn status_in_words(status: Option<&RouterStatus>) -> String {
-    let shown = self::status(status);
-    shown.split_once(' ').map_or(shown.clone(), |(_, word)| word.to_owned())
+    status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
 }
 
 /// What to call a transaction where nobody sees a table: its hash, cut, its route in words, its ticket.

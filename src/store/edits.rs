@@ -19,7 +19,7 @@ use super::{
 use crate::domain::{
     alert::{Acknowledgement, SetAside, Snooze, Snoozed},
     change::What,
-    ids::RowId,
+    ids::{RowId, TxHash},
     transaction::Transaction,
 };
 
@@ -74,6 +74,8 @@ pub enum Edit {
 pub struct TakenBack {
     /// The edit in words.
     pub summary: String,
+    /// The transaction that it is about, if that is one alone.
+    pub about: Option<TxHash>,
     /// How much of it could be carried out.
     pub done: usize,
     /// How much was left as it is, since something else happened to it.
@@ -139,7 +141,7 @@ fn turn(db: &Connection, (profile, which): (&str, &str), going: Going) -> Result
         .optional()?;
     let Some((id, summary, text)) = found else { return Ok(None) };
     let mut steps = read(&text)?;
-    let mut turned = TakenBack { summary, done: 0, left: 0 };
+    let mut turned = TakenBack { summary, about: about(db, &steps)?, done: 0, left: 0 };
     // What was done last is taken back first.
     let back = going.way == Way::Back;
     let in_order: Vec<&mut Step> = if back { steps.iter_mut().rev().collect() } else { steps.iter_mut().collect() };
@@ -159,6 +161,20 @@ fn turn(db: &Connection, (profile, which): (&str, &str), going: Going) -> Result
     let what = if back { What::TakenBack { summary } } else { What::DoneAgain { summary } };
     changes::append(db, &Entry::of_profile(profile, going.at), &what)?;
     Ok(Some(turned))
+}
+
+/// The one transaction that all steps are about, if they are.
+fn about(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> {
+    let mut about = None;
+    for step in steps {
+        let row = step.row(db)?;
+        if row.is_none() || about.is_some_and(|about| Some(about) != row) {
+            return Ok(None);
+        }
+        about = row;
+    }
+    let known = about.map(|row| transactions::outline(db, row)).transpose()?.flatten();
+    Ok(known.map(|tx| tx.told.transaction_id))
 }
 
 fn summary(edit: &Edit) -> String {

@@ -77,8 +77,10 @@ pub(super) fn plan(db: &Connection, ids: &[i64], said: Option<&SetAside>) -> Res
         let Some(standing) = alerts::by_id(db, *alert)? else { continue };
         let before = standing.set_aside.as_ref().map(Taken::from);
         let same = match (&before, &after) {
-            // One that is taken on already stays with whoever took it.
-            (Some(before), Some(after)) => before.snoozed == after.snoozed,
+            // One that is taken on already stays with whoever took it, unless there are other words on it.
+            (Some(before), Some(after)) => {
+                before.snoozed == after.snoozed && (after.note.is_none() || before.note == after.note)
+            }
             (before, after) => before.is_some() == after.is_some(),
         };
         steps.extend((!same).then(|| Step::Acknowledged { alert: *alert, before, after: after.clone() }));

@@ -18,6 +18,7 @@ use super::{
     transactions,
 };
 use crate::domain::{
+    alert::Subject,
     change::{Turned, What},
     ids::RowId,
     transaction::{Told, Transaction},
@@ -72,6 +73,22 @@ impl Step {
             | Self::Ticket { row, .. }
             | Self::Label { row, .. }
             | Self::Note { row, .. } => rows.contains(row),
+        }
+    }
+
+    /// The transaction that it is about, unless it is about several.
+    pub(super) fn row(&self, db: &Connection) -> Result<Option<RowId>, StoreError> {
+        match self {
+            Self::Tracked { first, last, .. } => Ok((first == last).then_some(RowId(*first))),
+            Self::Acknowledged { alert, .. } => Ok(alerts::by_id(db, *alert)?.and_then(|alert| match alert.subject {
+                Subject::Transaction(row) => Some(row),
+                Subject::Profile => None,
+            })),
+            Self::Told { row, .. }
+            | Self::Tracking { row, .. }
+            | Self::Ticket { row, .. }
+            | Self::Label { row, .. }
+            | Self::Note { row, .. } => Ok(Some(RowId(*row))),
         }
     }
 

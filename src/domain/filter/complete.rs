@@ -13,16 +13,11 @@ pub struct Completion {
     pub start: usize,
     /// The words that begin so.
     pub words: Vec<String>,
-    /// Whether these are all of them.
-    pub is_whole: bool,
 }
 
 impl Completion {
-    /// What all of them begin with; nothing if there are more than these.
+    /// What all of them begin with.
     pub fn common(&self) -> &str {
-        if !self.is_whole {
-            return "";
-        }
         let Some((first, rest)) = self.words.split_first() else { return "" };
         let shared = |length: &usize| rest.iter().all(|word| word.get(..*length) == first.get(..*length));
         let ends = first.char_indices().map(|(at, letter)| at + letter.len_utf8());
@@ -100,7 +95,7 @@ pub fn complete(text: &str, names: Option<&Names>) -> Completion {
         // Of a name everything counts, the commas too.
         let names = names.filter(|names| names.of == of);
         let words = names.into_iter().flat_map(|names| names.words.iter().filter(|name| is_a_word(name)).cloned());
-        return Completion { is_whole: names.is_none_or(|names| names.is_whole), ..beginning(start, value, words) };
+        return beginning(start, value, words);
     }
     // Several stand with commas between; an order may be turned round.
     let last = value.rfind(',').map_or(0, |at| at + 1);
@@ -115,7 +110,7 @@ fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> 
         let word = word.to_lowercase();
         word.starts_with(&lower) && word != lower
     };
-    Completion { start, words: words.filter(goes_on).collect(), is_whole: true }
+    Completion { start, words: words.filter(goes_on).collect() }
 }
 
 /// Whether it can stand as it is: what has a blank in it would have to stand between quotation marks.
@@ -143,7 +138,7 @@ mod tests {
     #[test]
     fn the_word_that_is_being_typed_is_completed() {
         let offered = |text: &str| {
-            let Completion { start, words, .. } = complete(text, None);
+            let Completion { start, words } = complete(text, None);
             (start, words.join(" "))
         };
         assert_eq!(offered("sta"), (0, "status:".into()));
@@ -169,19 +164,17 @@ mod tests {
         let mut names = Names { of: Named::Ticket, beginning: "s".into(), words, is_whole: true };
         let offered = |names: &Names, text: &str| {
             let found = complete(text, Some(names));
-            (found.start, found.words.join(" "), found.common().to_owned())
+            (found.start, found.words.join(" "))
         };
-        assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into(), "SUP-".into()));
-        assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into(), "SUP-2,a".into()));
+        assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into()));
+        assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into()));
         assert_eq!(offered(&names, "label:s").1, "");
         let known = |names: &Names, text: &str| (names.concern(text), names.suffice(text));
         assert_eq!(
             [known(&names, "ticket:SU"), known(&names, "ticket:o"), known(&names, "label:s")],
             [(true, true), (false, false), (false, false)]
         );
-        // Of some what they share says nothing of the others.
         names.is_whole = false;
-        assert_eq!(offered(&names, "ticket:s").2, "");
         assert_eq!(
             [known(&names, "ticket:SU"), known(&names, "ticket:S"), known(&names, "ticket:SUP-1")],
             [(true, false), (true, true), (true, true)]

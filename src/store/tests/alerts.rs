@@ -203,3 +203,20 @@ fn what_was_cleared_is_there_for_a_while_the_newest_first_and_by_index() {
         assert!(plan.contains(index), "{condition}: {plan}");
     }
 }
+
+#[test]
+fn another_note_on_what_is_taken_on_is_kept_and_taking_back_says_what_it_was_about() {
+    let (_folder, store, _) = in_need();
+    let acknowledge = |note: Option<&str>, second| {
+        let edit = Edit::Acknowledge { alerts: vec![only(&store).id], note: note.map(str::to_owned) };
+        store.edit("default", edit, at(second)).wait().unwrap()
+    };
+    let note = || only(&store).acknowledged().and_then(|taken| taken.note.clone());
+    let changed = [None, Some("asked"), None, Some("asked")].map(|note| acknowledge(note, 20));
+    assert_eq!((changed, note().as_deref()), ([1, 1, 0, 0], Some("asked")));
+    let back = store.take_back("default", at(30)).wait().unwrap().unwrap();
+    assert_eq!((back.about, note()), (Some(fixtures::told(1).transaction_id), None));
+    let batch = (2..=3).map(fixtures::new).collect();
+    store.import("default", batch, at(40)).wait().unwrap();
+    assert_eq!(store.take_back("default", at(50)).wait().unwrap().unwrap().about, None);
+}

@@ -248,8 +248,24 @@ impl AddForm {
         self.settle();
         let stops = self.stops();
         let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
+        if forwards && self.focus == Focus::Results && self.go_to_lacking() {
+            return;
+        }
         let next = if forwards { here + 1 } else { here + stops.len() - 1 };
         self.focus = stops.get(next % stops.len().max(1)).copied().unwrap_or_default();
+    }
+
+    /// Goes from a finding that lacks nothing to the next one that does, and what it lacks; whether there is such a one.
+    fn go_to_lacking(&mut self) -> bool {
+        let lacks = |(place, found): (usize, &Found)| Some((place, found.first_missing()?));
+        if self.at_cursor().is_some_and(|found| found.known.is_none() && !found.cells.is_empty()) {
+            return false;
+        }
+        let known = |found: &Found| found.known.is_some();
+        let mut after = self.found.iter().enumerate().skip(self.place + 1).filter(|(_, found)| !known(found));
+        let Some((place, cell)) = after.find_map(lacks) else { return false };
+        (self.place, self.focus) = (place, Focus::Cell(cell));
+        true
     }
 
     /// Moves among the findings; above the first is the text.

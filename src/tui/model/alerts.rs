@@ -130,10 +130,13 @@ impl AlertList {
     /// Takes in what was read. If the selected one has left, its neighbour takes its place.
     pub fn take_in(&mut self, mut page: AlertPage) {
         let place = self.position().unwrap_or(0);
+        let fired = self.row().is_some_and(|row| row.alert.set_aside.is_none()).then_some(self.selected).flatten();
         // What somebody looks after sinks, and stays in sight.
         page.rows.sort_by_key(|row| row.alert.set_aside.is_some());
         self.page = Some(page);
-        if self.position().is_none() {
+        // Whoever takes one on goes on with the next.
+        let sank = fired.is_some() && self.row().is_some_and(|row| row.alert.set_aside.is_some());
+        if self.position().is_none() || sank {
             self.select(place);
         }
         self.scroll_into_view();

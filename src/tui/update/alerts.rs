@@ -11,7 +11,7 @@ use crate::{
     store::Listed,
     tui::model::{
         Model, Overlay, Screen, Tone,
-        alerts::AlertPage,
+        alerts::{AlertPage, AlertTab},
         prompt::{Prompt, Purpose},
     },
 };
@@ -19,7 +19,13 @@ use crate::{
 /// It is read at most so often.
 const REST: Duration = Duration::from_secs(1);
 
-/// Shows it.
+/// Shows all that stands, whatever was shown the last time: what somebody doesn't look at may fire.
+pub(super) fn begin(model: &mut Model, now: Mono) -> Vec<Effect> {
+    model.alert_list.tab = AlertTab::All;
+    open(model, now)
+}
+
+/// Shows it as it was.
 pub(super) fn open(model: &mut Model, now: Mono) -> Vec<Effect> {
     model.screen = Screen::Alerts;
     read(model, now)

@@ -141,11 +141,16 @@ pub struct Heard {
 /// Takes in a message.
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
+    let (said, is_free) = (model.notice.clone(), matches!(model.overlay, Overlay::None));
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
     model.charts.height = view::routes_height(model);
     let mut effects = take(model, message, now);
     model.end_snoozes(now.wall);
+    if is_free && !matches!(model.overlay, Overlay::None) && model.notice == said {
+        // Who goes on to something else has read it.
+        model.notice = None;
+    }
     if model.list.selected != before {
         model.history = None;
         model.detail.on_another();
@@ -326,7 +331,7 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Unacknowledge => act::unacknowledge(model, now.mono),
         Id::Undo => vec![Effect::TakeBack],
         Id::Redo => vec![Effect::DoAgain],
-        Id::Alerts => alerts::open(model, now.mono),
+        Id::Alerts => alerts::begin(model, now.mono),
         Id::Stats => aside::open(model, Screen::Stats, now.mono),
         Id::Log => aside::open(model, Screen::Log, now.mono),
         Id::Report => aside::report(model, now),

@@ -53,7 +53,8 @@ pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Fram
         false => draw_input(look, form, input, frame),
     }
     if form.found.is_empty() {
-        let guide = GUIDE.iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+        let wrapped = GUIDE.iter().flat_map(|text| width::wrap(text, usize::from(results.width.saturating_sub(2))));
+        let guide = wrapped.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
         put_lines(guide, results, frame);
     } else {
         findings::draw(look, form, results, frame);

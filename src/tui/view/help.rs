@@ -26,7 +26,7 @@ use crate::{
 const PROMPT: &str = "Search: ";
 /// Columns of the keys, and of the name that the config file and the command line have.
 const KEYS: usize = 13;
-const NAME: usize = 12;
+const NAME: usize = 13;
 /// With fewer rows than these for the keys the legend stands below them, and is scrolled to.
 const AMPLE: u16 = 8;
 

@@ -15,7 +15,7 @@ use crate::{
     domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
     tui::{
         command::Id,
-        model::{columns::Column, list::Tab},
+        model::{Overlay, columns::Column, list::Tab},
     },
 };
 
@@ -156,6 +156,7 @@ fn empty(look: &Look<'_>) -> Vec<String> {
             vec!["This is what passed before the filter was wrong: nothing.".into()]
         }
         "" => vec![format!("Nothing here. {} shows everything.", shown(Id::All))],
+        _ if matches!(model.overlay, Overlay::Filter(_)) => vec!["The filter hides all of them.".into()],
         _ => vec![format!("The filter hides all of them. {} clears it.", shown(Id::Clear))],
     }
 }

@@ -205,6 +205,9 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
     let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(look, hints, columns);
     match &look.model.overlay {
         Overlay::Filter(line) => match line.offers().words.as_slice() {
+            [] if look.model.list.filter_error.is_some() => {
+                hints(&mut [("Esc", "undo"), ("Up", "earlier ones")].into_iter())
+            }
             [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },

@@ -182,3 +182,32 @@ fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
     model.take(Msg::Tick, moment(until));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }
+
+#[test]
+fn whoever_takes_one_on_goes_on_with_the_next_and_what_sank_does_not_take_them_along() {
+    let mut model = opened();
+    let mut rows: Vec<_> = model.alert_list.page.clone().unwrap().rows;
+    rows[0].alert = taken(rows[0].alert.clone());
+    model.take(Msg::Alerts(Ok(AlertPage { rows, more: false })), now());
+    assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)));
+    assert_eq!(shown(&model)[2..], [id(5, Rule::Regressed), id(15, Rule::Overdue)]);
+}
+
+#[test]
+fn it_opens_with_all_that_stands_but_leads_back_as_it_was() {
+    let mut model = opened();
+    press(&mut model, &["]", "Enter", "Esc"], now());
+    assert_eq!(model.alert_list.tab, AlertTab::Firing);
+    press(&mut model, &["Esc", "A"], now());
+    assert_eq!((model.screen, model.alert_list.tab), (Screen::Alerts, AlertTab::All));
+}
+
+#[test]
+fn what_was_said_gives_way_to_what_is_opened_next() {
+    let mut model = opened();
+    model.take(Msg::Done("Taken back: a note".into()), now());
+    press(&mut model, &["j"], now());
+    assert!(model.notice.is_some());
+    press(&mut model, &["?"], now());
+    assert_eq!(model.notice, None);
+}

@@ -55,9 +55,9 @@ fn a_message_is_whole_on_the_narrowest_screen_and_leaves_the_alerts_alone_where_
 #[test]
 fn a_line_ends_where_a_wide_letter_has_no_room() {
     let drawn = |columns: u16| {
-        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(columns, 1)).unwrap();
-        let line = ratatui::text::Line::from(vec!["a".into(), "重".into(), "x".into()]);
-        terminal.draw(|frame| super::super::put_lines([line], frame.area(), frame)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
+        let line = Line::from(vec!["a".into(), "重".into(), "x".into()]);
+        terminal.draw(|frame| put_lines([line], frame.area(), frame)).unwrap();
         terminal.backend().to_string()
     };
     assert_eq!(drawn(2), "\"a \"\n");
