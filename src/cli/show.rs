@@ -19,7 +19,7 @@ use crate::{
         advice,
         alert::{Alert, AlertState},
         chain_config::ChainConfig,
-        glance,
+        difference, glance,
         ids::{ChainId, TxHash},
         record::{StatusRecord, Step},
         route::{self, End, Ends, RouteKind},
@@ -309,6 +309,9 @@ impl Page<'_> {
             writeln!(self.out, "  {at}  {}{number}", view.text)?;
             for changed in view.changed {
                 writeln!(self.out, "  {:19}    {}", "", changed.sentence())?;
+            }
+            if view.changed.len() == difference::MOST {
+                writeln!(self.out, "  {:19}    and more: --body prints it whole", "")?;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{text, width};
 
 /// More differences than these are another body altogether.
-const MOST: usize = 64;
+pub const MOST: usize = 64;
 /// The widest that a value may get.
 const WIDEST: usize = 96;
 /// What lies deeper is compared as a whole.

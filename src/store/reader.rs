@@ -2,7 +2,10 @@
 //!
 //! It must never write, so that showing something can't change it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, InterruptHandle};
@@ -62,7 +65,7 @@ pub enum HistoryLine {
     /// Something changed.
     Change(Change),
     /// An answer, or several in a row of which only the first brought news; with what its body has otherwise than the one
-    /// before.
+    /// before it that came with the same HTTP status.
     Observation(StoredObservation, Vec<Difference>),
 }
 
@@ -283,12 +286,14 @@ impl Reader {
     /// What happened to a transaction, the oldest first. Of the bodies only what differs is told; [`body`](Self::body) has them.
     pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>, StoreError> {
         let mut lines = Vec::new();
-        let mut before: Option<String> = None;
+        // Between an answer and an error's body everything differs, and that says nothing.
+        let mut before: HashMap<Option<u16>, String> = HashMap::new();
         for answer in observations::of_transaction(&self.connection, row)? {
             let body = observations::readable_body(&self.connection, answer.id)?;
-            let differs = before.as_deref().zip(body.as_deref()).map(|(before, body)| differences(before, body));
-            lines.push(HistoryLine::Observation(answer, differs.unwrap_or_default()));
-            before = body.or(before);
+            let same = before.get(&answer.http_status).zip(body.as_ref());
+            let differs = same.map(|(before, body)| differences(before, body)).unwrap_or_default();
+            before.extend(body.map(|body| (answer.http_status, body)));
+            lines.push(HistoryLine::Observation(answer, differs));
         }
         lines.extend(changes::of_transaction(&self.connection, row)?.into_iter().map(HistoryLine::Change));
         lines.sort_by_key(HistoryLine::at);

@@ -200,6 +200,15 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
+    // Of an error's body nobody wants to know in what it differs from a record.
+    let failed = Outcome::Failed(Failure::Unreadable("no".into()));
+    let body_of_error = Some(r#"{"message": "no"}"#.to_owned());
+    observe(
+        &store,
+        row,
+        Observation { outcome: failed, http_status: Some(500), body: body_of_error, ..body(RouterStatus::Ongoing, 1) },
+        7,
+    );
     observe(&store, row, body(RouterStatus::Success, 7), 9);
     let reader = store.reader().unwrap();
     let told = reader.history(row).unwrap().into_iter().map(|line| match line {
@@ -215,9 +224,11 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
             "None imported",
             "1 ongoing []",
             "Some(1) status_changed",
-            r#"2 success ["routerTransactionStatus: \"ongoing\" > \"success\"", "timeSpent.total: 1 > 7"]"#,
-            "Some(2) status_changed",
-            "Some(2) settled",
+            "2 the answer can't be read: no []",
+            "Some(2) poll_failed",
+            r#"3 success ["routerTransactionStatus: \"ongoing\" > \"success\"", "timeSpent.total: 1 > 7"]"#,
+            "Some(3) status_changed",
+            "Some(3) settled",
         ]
     );
 }
