@@ -25,9 +25,9 @@ pub struct AnswerArgs {
     /// A hash, six or more characters of it that no other has, or a URL that contains it
     #[arg(value_name = "TX")]
     pub transaction: String,
-    /// How it is written
-    #[arg(long, value_enum, default_value_t = Written::Markdown)]
-    pub format: Written,
+    /// How it is written [default: markdown; text where lines are read out, `--plain`]
+    #[arg(long, value_enum)]
+    pub format: Option<Written>,
 }
 
 /// How a reply is written.
@@ -42,9 +42,9 @@ pub enum Written {
 /// Prints the reply, and says on standard error if it rests on nothing.
 pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Exit> {
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
-    let format = match args.format {
-        Written::Markdown => Format::Markdown,
-        Written::Text => Format::Text,
+    let format = match (args.format, cx.in_words) {
+        (Some(Written::Markdown), _) | (None, false) => Format::Markdown,
+        (Some(Written::Text), _) | (None, true) => Format::Text,
     };
     let parked = matches!(tx.tracking, Tracking::Parked(_));
     if tx.is_stopped() {
@@ -71,8 +71,8 @@ mod tests {
         store::Edit,
     };
 
-    fn run(bench: &mut Bench, format: Written) -> (String, String) {
-        let args = AnswerArgs { transaction: fixtures::told(1).transaction_id.to_string(), format };
+    fn run(bench: &mut Bench, format: impl Into<Option<Written>>) -> (String, String) {
+        let args = AnswerArgs { transaction: fixtures::told(1).transaction_id.to_string(), format: format.into() };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!(exit.unwrap(), Exit::Fine);
         (out, err)
@@ -94,6 +94,9 @@ mod tests {
             "{out}"
         );
         assert_eq!(err, "");
+        assert_eq!(run(&mut bench, None).0, out);
+        bench.in_words = true;
+        assert!(run(&mut bench, None).0.starts_with("COMPLETED"));
     }
 
     #[test]
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn what_is_not_tracked_has_no_reply() {
         let mut bench = Bench::new();
-        let args = AnswerArgs { transaction: "0xabcdef".into(), format: Written::Text };
+        let args = AnswerArgs { transaction: "0xabcdef".into(), format: None };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");

@@ -4,7 +4,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, error::ErrorKind};
 use color_eyre::eyre::Result;
 
 use super::Parts;
@@ -54,6 +54,10 @@ impl Order {
             Ok(Line { what: What::Quit }) => Self::Quit,
             Ok(Line { what: What::Summary }) => Self::Summary,
             Ok(Line { what }) => Self::Run(what),
+            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+                writeln!(io::stdout(), "There is no such command here; type help and Enter for those that are.").ok();
+                Self::Nothing
+            }
             Err(error) => {
                 // Plain, whatever the terminal is; if nobody listens any more there is nobody to tell.
                 write!(io::stdout(), "{}", error.render()).ok();

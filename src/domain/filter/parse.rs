@@ -9,7 +9,7 @@ use chrono::TimeDelta;
 use regex::RegexBuilder;
 
 use super::{
-    super::{span, status::RouterStatus, text::clean},
+    super::{ids::TxHash, span, status::RouterStatus, text::clean},
     FilterError, SortBy, SortKey,
     term::{ChainTest, Comparison, Measure, Side, State, StatusTest, Term, Test},
 };
@@ -187,19 +187,25 @@ fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
         (Some(exact), ..) => Ok(Test::Exact(exact.to_owned())),
-        (_, Some(pattern), _) => {
-            let built = RegexBuilder::new(pattern).size_limit(PATTERN_LIMIT).build();
-            built.map(Test::Pattern).or_else(|error| piece.fail(reason(&error)))
-        }
+        (_, Some(text), _) => pattern(piece, text),
         (.., Some((key, ':', value))) => named_value(key, value),
         (.., Some((key, sign, value))) => compared(key, sign, value),
         _ => match piece.text {
             "AND" => piece.fail("not needed: terms are joined by and anyway; \"AND\" is the word itself"),
             "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/; \"OR\" is the word itself"),
             "NOT" => piece.fail("write `-` right before the term; \"NOT\" is the word itself"),
-            word => Ok(Test::Word(word.to_lowercase())),
+            // As lists show a hash.
+            word => match TxHash::parse_short(word) {
+                Some((head, tail)) => pattern(piece, &format!("(?i)^{head}.*{tail}$")),
+                None => Ok(Test::Word(word.to_lowercase())),
+            },
         },
     }
+}
+
+fn pattern(piece: Piece, text: &str) -> Parsed<Test> {
+    let built = RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
+    built.map(Test::Pattern).or_else(|error| piece.fail(reason(&error)))
 }
 
 /// The last line of the pattern's error; those before it draw the pattern.

@@ -52,6 +52,8 @@ const HOLDS: &[&str] = &[
     "",
     "  ",
     "0x00 -zzz",
+    "0x0000…0ABC",
+    "-0x0000...0abd 0x0000..0abc",
     "ABC",
     "arbitrum",
     "BASE",
