@@ -67,8 +67,8 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if let Some(digits) = intake::digits_of_a_part(new.told.transaction_id.as_str()) {
-        writeln!(cx.err, "warning: the hash has {digits} hexadecimal digits, a whole one of an EVM chain has 64")?;
+    if let Some(oddity) = intake::oddity(&new.told.transaction_id, &new.told.from_chain) {
+        writeln!(cx.err, "warning: {oddity}")?;
     }
     let report = cx.store.import(&cx.profile, vec![new], cx.now.wall).wait()?;
     let known = report.first().map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
@@ -158,7 +158,7 @@ mod tests {
     fn it_is_added_once_and_updated_where_it_differs() {
         let mut bench = Bench::new();
         let (out, err, exit) = bench.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
-        let odd = "warning: the hash has 8 hexadecimal digits, a whole one of an EVM chain has 64\n";
+        let odd = "warning: its hash has 8 digits, a whole one has 64\n";
         assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Fine));
         assert_eq!(out, "added 0xabcdef12, Arbitrum > Base; deadline 22:44 UTC (30m = 2 x est. 15m)\n");
         let (out, ..) = bench.run(|cx| add(&args(&[]), cx));

@@ -222,7 +222,7 @@ pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: 
     let changed = cx.store.edit(&cx.profile, edit, cx.now.wall).wait()?;
     match count - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,
-        before => writeln!(cx.out, "{changed} {done}, {before} so already")?,
+        before => writeln!(cx.out, "{changed} {done}, {before} were so before")?,
     }
     Ok(Exit::Fine)
 }
@@ -234,7 +234,7 @@ fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>>
     let standing = reader.alerts()?;
     let mut numbers = BTreeSet::new();
     for name in named {
-        // Digits alone are never taken for a part of a hash: the alert may have been cleared a moment ago.
+        // As many digits as a number can have are one, and no part of a hash: the alert may have been cleared a moment ago.
         if let Ok(alert) = name.parse::<i64>() {
             if standing.iter().all(|standing| standing.id != alert) {
                 writeln!(cx.err, "no alert {alert} stands; `hoptop alerts` has the numbers")?;
@@ -302,13 +302,16 @@ mod tests {
         let (out, ..) = bench.run(|cx| ack(&named, cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         let named = |alert: &str| AckArgs { alerts: vec![alert.into()], note: None };
-        let (_, err, exit) = bench.run(|cx| ack(&named("0000001"), cx).unwrap());
-        assert_eq!((err.as_str(), exit), ("", Exit::Fine), "digits are a number, whatever hash holds them");
+        let (_, err, exit) = bench.run(|cx| ack(&named("000000"), cx).unwrap());
+        assert_eq!(
+            (err.as_str(), exit),
+            ("no alert 0 stands; `hoptop alerts` has the numbers\nNothing was changed\n", Exit::Error),
+            "though every hash has these digits"
+        );
         let (_, err, exit) = bench.run(|cx| ack(&named("0000004000"), cx).unwrap());
         assert!(err.starts_with("no alert 4000 stands") && exit == Exit::Error, "{err}");
         let (_, err, exit) = bench.run(|cx| ack(&named("foo"), cx).unwrap());
         assert!(err.starts_with("`foo` is neither the number") && exit == Exit::Usage, "{err}");
-        bench.run(|cx| unack(&UnackArgs { alerts: vec!["1".into()] }, cx).unwrap());
         bench.in_words = true;
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         let starts = [

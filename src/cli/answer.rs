@@ -39,7 +39,7 @@ pub enum Written {
     Text,
 }
 
-/// Prints the reply, and says on standard error if it rests on nothing.
+/// Prints the reply, and says on standard error if it rests on nothing, or on what may be old.
 pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Exit> {
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     let format = match (args.format, cx.in_words) {
@@ -47,10 +47,10 @@ pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Ex
         (Some(Written::Text), _) | (None, true) => Format::Text,
     };
     let parked = matches!(tx.tracking, Tracking::Parked(_));
-    if tx.is_stopped() {
-        writeln!(cx.err, "this transaction isn't polled any more, and the reply may be old; `hoptop check` asks now")?;
-    } else if tx.learned.last_checked_at.is_none() && !parked {
+    if tx.learned.last_checked_at.is_none() && !parked {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` asks now")?;
+    } else if tx.is_stopped() {
+        writeln!(cx.err, "this transaction isn't polled any more, and the reply may be old; `hoptop check` asks now")?;
     }
     writeln!(cx.out, "{}", answer::answer(&tx, (cx.now.wall, cx.zone), format, own))?;
     Ok(Exit::Fine)

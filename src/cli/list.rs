@@ -216,7 +216,7 @@ mod tests {
         bench.in_words = true;
         let (out, ..) = run(&mut bench, &args(&["-status:none"]));
         let expected = "\
-critical: partial_success, 0x0000...0002 Arbitrum to Base, took 20s, checked 40s ago
+critical: partial_success, 0x0000...0002 Arbitrum to Base, settled 20s after it was first seen, checked 40s ago
 no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m old, due in 14m, checked 12s ago
 2 shown of 3
 ";

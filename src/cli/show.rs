@@ -311,7 +311,7 @@ impl Page<'_> {
                 writeln!(self.out, "  {:19}    {}", "", changed.sentence())?;
             }
             if view.changed.len() == difference::MOST {
-                writeln!(self.out, "  {:19}    and more: --body prints it whole", "")?;
+                writeln!(self.out, "  {:19}    and perhaps more: --body prints it whole", "")?;
             }
         }
         Ok(())

@@ -104,7 +104,7 @@ mod tests {
             ("1", "1 snoozed until 23:14 UTC\n"),
             ("1 2 --for 30m", "2 snoozed until 22:44 UTC\n"),
             ("1 --until 1700003000", "1 snoozed until 23:03 UTC\n"),
-            ("1 --until 1700003000", "0 snoozed until 23:03 UTC, 1 so already\n"),
+            ("1 --until 1700003000", "0 snoozed until 23:03 UTC, 1 were so before\n"),
             ("2 --until-change", "1 snoozed until the status changes\n"),
         ];
         for (words, expected) in table {

@@ -112,7 +112,7 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         )?;
         return Ok(Exit::Error);
     }
-    let about = about.map_or_else(String::new, |hash| format!(" ({})", hash.short(cx.ellipsis)));
+    let about = about.map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short(cx.ellipsis))));
     writeln!(cx.out, "{done}: {}{about}", text::clean(&summary))?;
     if left > 0 {
         writeln!(cx.err, "{left} of it stay as they are, since something else happened to them")?;

@@ -144,18 +144,22 @@ pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice
     };
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
     let carries_error = tx.learned.record.as_ref().is_some_and(|record| record.error.is_some());
-    let failures = tx.learned.failures;
-    let failing;
     let act = match situation {
-        Situation::Waiting if failures > 0 => {
-            let polls = if failures == 1 { "the last poll".to_owned() } else { format!("the last {failures} polls") };
-            failing = format!("nothing yet, but {polls} failed: what stands here may be old");
-            failing.as_str()
-        }
         Situation::Waiting if carries_error => "nothing yet, though the record carries an error: read it",
         _ => act,
     };
-    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act: fill(act, value) }
+    let act = format!("{}{}", fill(act, value), failed_since(tx, situation));
+    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act }
+}
+
+/// What is to be added where all seems well, and polls have failed since that was seen.
+fn failed_since(tx: &Transaction, situation: Situation) -> String {
+    let seems_well = matches!(situation, Situation::Waiting | Situation::Indexing | Situation::NotFilled);
+    match tx.learned.failures {
+        failures if failures == 0 || !seems_well => String::new(),
+        1 => "; but the last poll failed, so this may be old".to_owned(),
+        failures => format!("; but the last {failures} polls failed, so this may be old"),
+    }
 }
 
 /// The text with what stands in braces replaced, once: what a value itself holds isn't looked at.
@@ -364,15 +368,18 @@ mod tests {
 
     #[test]
     fn nothing_is_called_well_while_polls_fail_without_a_word_on_that() {
-        let mut tx = fixtures::transaction(1);
-        let at = |minutes| tx.first_seen_at + TimeDelta::minutes(minutes);
-        let (seen, failed, now) = (at(1), at(2), at(3));
-        tx.apply(&fixtures::says(RouterStatus::Ongoing), seen);
-        assert_eq!(advise(&tx, now, Utc.fix()).act, "nothing");
-        for polls in ["the last poll", "the last 2 polls"] {
-            tx.apply(&fixtures::answer(Outcome::Failed(Failure::TimedOut(Duration::from_secs(9)))), failed);
-            let act = advise(&tx, now, Utc.fix()).act;
-            assert_eq!(act, format!("nothing yet, but {polls} failed: what stands here may be old"));
+        let not_filled = || fixtures::answer(Outcome::NotFound(Some("Transaction not filled".into())));
+        for seen in [fixtures::says(RouterStatus::Ongoing), fixtures::says(RouterStatus::NotFound), not_filled()] {
+            let mut tx = fixtures::transaction(1);
+            let at = |minutes| tx.first_seen_at + TimeDelta::minutes(minutes);
+            let (first, failed, now) = (at(1), at(2), at(2));
+            tx.apply(&seen, first);
+            let well = advise(&tx, now, Utc.fix()).act;
+            for polls in ["the last poll", "the last 2 polls"] {
+                tx.apply(&fixtures::answer(Outcome::Failed(Failure::TimedOut(Duration::from_secs(9)))), failed);
+                let act = advise(&tx, now, Utc.fix()).act;
+                assert_eq!(act, format!("{well}; but {polls} failed, so this may be old"));
+            }
         }
     }
 

@@ -106,7 +106,12 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
     };
     let status = text::clean(&status_in_words(tx.learned.status.as_ref()));
     let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
-    let age = if tx.is_settled() { format!("took {age}") } else { format!("{age} old") };
+    let age = match &tx.learned.status {
+        _ if !tx.is_settled() => format!("{age} old"),
+        Some(RouterStatus::Refund) => "not watched any more".to_owned(),
+        _ if tx.told.submitted_at.is_none() => format!("settled {age} after it was first seen"),
+        _ => format!("took {age}"),
+    };
     let parked = if matches!(tx.tracking, Tracking::Parked(_)) { ", refused by the service" } else { "" };
     format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
 }

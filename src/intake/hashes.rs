@@ -15,9 +15,11 @@ pub(super) fn digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
-/// How many hexadecimal digits a hash has that begins with `0x` and isn't whole.
-pub fn digits_of_a_part(hash: &str) -> Option<usize> {
-    digits(hash).map(str::len).filter(|digits| *digits != 64)
+/// What is odd about a hash, though the service may know better: on chains that have numbers a whole one has 64 digits.
+pub fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
+    let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
+    let found = digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
+    Some(format!("its hash has {found} digits, a whole one has 64"))
 }
 
 /// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90

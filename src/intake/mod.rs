@@ -31,7 +31,7 @@ pub use batch::Duplicates;
 use fields::Row;
 pub use fields::{Field, FieldError};
 pub use formula::escape;
-pub use hashes::digits_of_a_part;
+pub use hashes::oddity;
 pub use lines::{LineReader, Taken};
 pub use paste::{Content, Origin, Pasted, paste};
 pub use redact::without_id;

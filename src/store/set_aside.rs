@@ -76,14 +76,16 @@ pub(super) fn plan(db: &Connection, ids: &[i64], said: Option<&SetAside>) -> Res
     for alert in ids {
         let Some(standing) = alerts::by_id(db, *alert)? else { continue };
         let before = standing.set_aside.as_ref().map(Taken::from);
-        let same = match (&before, &after) {
-            // One that is taken on already stays with whoever took it, unless there are other words on it.
-            (Some(before), Some(after)) => {
-                before.snoozed == after.snoozed && (after.note.is_none() || before.note == after.note)
+        let after = match (&before, &after) {
+            // One that is taken on already stays with whoever took it; words on it alone are other words on it.
+            (Some(before), Some(after)) if before.snoozed == after.snoozed => {
+                let is_noted = ids.len() == 1 && after.note.is_some() && before.note != after.note;
+                is_noted.then(|| Some(Taken { at: before.at, ..after.clone() }))
             }
-            (before, after) => before.is_some() == after.is_some(),
+            (None, None) => None,
+            (_, after) => Some((*after).clone()),
         };
-        steps.extend((!same).then(|| Step::Acknowledged { alert: *alert, before, after: after.clone() }));
+        steps.extend(after.map(|after| Step::Acknowledged { alert: *alert, before, after }));
     }
     Ok(steps)
 }

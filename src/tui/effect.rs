@@ -83,6 +83,15 @@ pub enum QuoteWork {
 }
 
 impl Work {
+    /// Whether it takes alerts on, or snoozes them.
+    pub fn sets_aside(&self) -> bool {
+        match self {
+            Self::Edit(edit) => matches!(edit, Edit::Acknowledge { .. } | Edit::Snooze { .. }),
+            Self::Acknowledge { .. } | Self::Snooze { .. } | Self::SnoozeAlert { .. } => true,
+            _ => false,
+        }
+    }
+
     /// The transactions that it changes, as far as these are named.
     pub fn changes(&self) -> &[RowId] {
         match self {

@@ -60,7 +60,9 @@ pub struct Names {
 impl Names {
     /// Whether they are about what is being typed at the end of `text`, as it is or as it began.
     pub fn concern(&self, text: &str) -> bool {
-        let begins = |value: &str| value.to_lowercase().starts_with(&self.beginning.to_lowercase());
+        // As the store compares them.
+        let beginning = self.beginning.to_ascii_lowercase();
+        let begins = |value: &str| value.to_ascii_lowercase().starts_with(&beginning);
         asked(text).is_some_and(|(of, value)| of == self.of && begins(value))
     }
 

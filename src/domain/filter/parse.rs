@@ -194,8 +194,8 @@ fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
             "AND" => piece.fail("not needed: terms are joined by and anyway; \"AND\" is the word itself"),
             "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/; \"OR\" is the word itself"),
             "NOT" => piece.fail("write `-` right before the term; \"NOT\" is the word itself"),
-            // As lists show a hash.
-            word => match TxHash::parse_short(word) {
+            // As lists show a hash; two dots between other words are text.
+            word => match TxHash::parse_short(word).filter(|_| word.starts_with("0x") || word.contains('…')) {
                 Some((head, tail)) => pattern(piece, &format!("(?i)^{head}.*{tail}$")),
                 None => Ok(Test::Word(word.to_lowercase())),
             },

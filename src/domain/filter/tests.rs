@@ -54,6 +54,7 @@ const HOLDS: &[&str] = &[
     "0x00 -zzz",
     "0x0000…0ABC",
     "-0x0000...0abd 0x0000..0abc",
+    "-batch...17",
     "ABC",
     "arbitrum",
     "BASE",

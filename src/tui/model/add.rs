@@ -218,7 +218,7 @@ impl AddForm {
             (Focus::Cell(_), _) => "done",
             (Focus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
-            (Focus::Text | Focus::Extra(_), _) if counts.known > 0 && counts.needs_input > 0 => "to the known one",
+            _ if counts.known > 0 && counts.needs_input > 0 => "to the known one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ => "track or open",
@@ -262,8 +262,9 @@ impl AddForm {
             return false;
         }
         let known = |found: &Found| found.known.is_some();
-        let mut after = self.found.iter().enumerate().skip(self.place + 1).filter(|(_, found)| !known(found));
-        let Some((place, cell)) = after.find_map(lacks) else { return false };
+        let (before, after) = self.found.split_at_checked(self.place + 1).unwrap_or((&self.found, &[]));
+        let after = (self.place + 1..).zip(after).chain(before.iter().enumerate());
+        let Some((place, cell)) = after.filter(|(_, found)| !known(found)).find_map(lacks) else { return false };
         (self.place, self.focus) = (place, Focus::Cell(cell));
         true
     }

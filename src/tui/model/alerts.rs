@@ -91,6 +91,8 @@ pub struct AlertList {
     pub stale: bool,
     /// When it was last asked for.
     pub asked_at: Option<Mono>,
+    /// The one that the person is taking on or snoozing, and the one that they go on with then.
+    leaving: Option<(i64, i64)>,
 }
 
 impl AlertList {
@@ -130,13 +132,15 @@ impl AlertList {
     /// Takes in what was read. If the selected one has left, its neighbour takes its place.
     pub fn take_in(&mut self, mut page: AlertPage) {
         let place = self.position().unwrap_or(0);
-        let fired = self.row().is_some_and(|row| row.alert.set_aside.is_none()).then_some(self.selected).flatten();
         // What somebody looks after sinks, and stays in sight.
         page.rows.sort_by_key(|row| row.alert.set_aside.is_some());
         self.page = Some(page);
-        // Whoever takes one on goes on with the next.
-        let sank = fired.is_some() && self.row().is_some_and(|row| row.alert.set_aside.is_some());
-        if self.position().is_none() || sank {
+        let has_sunk = self.row().is_some_and(|row| row.alert.set_aside.is_some());
+        if let Some((left, next)) = self.leaving.take_if(|(left, _)| has_sunk && self.selected == Some(*left)) {
+            let has_next = self.rows().iter().any(|row| row.alert.id == next);
+            self.selected = Some(if has_next { next } else { left });
+        }
+        if self.position().is_none() {
             self.select(place);
         }
         self.scroll_into_view();
@@ -154,8 +158,19 @@ impl AlertList {
         self.scroll_into_view();
     }
 
+    /// The person sets the selected one aside: once it has sunk they go on with the next that fires, or the one before.
+    pub fn set_aside(&mut self) {
+        let rows = self.rows();
+        let here = self.position().unwrap_or(0);
+        let fires = |row: &&&AlertRow| row.alert.set_aside.is_none() && Some(row.alert.id) != self.selected;
+        let after = rows.iter().skip(here).find(fires);
+        let next = after.or_else(|| rows.iter().take(here).rev().find(fires)).map(|row| row.alert.id);
+        self.leaving = self.selected.zip(next);
+    }
+
     /// Selects the row so many further down, or up; stops at the ends.
     pub fn move_by(&mut self, rows: isize) {
+        self.leaving = None;
         self.select(self.position().unwrap_or(0).saturating_add_signed(rows));
     }
 

@@ -69,7 +69,7 @@ impl FilterLine {
         complete(self.input.value(), self.names.as_ref())
     }
 
-    /// What Tab makes of it, if anything: it adds what all offers share, else takes the first of them; and a whole word gives way to the one
+    /// What Tab makes of it, if anything: of the grammar's words it adds what all offers share, else takes the first of them; and a whole word gives way to the one
     /// after it.
     pub fn completed(&self) -> Option<String> {
         let found = self.offers();

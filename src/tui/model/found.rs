@@ -184,15 +184,10 @@ impl Found {
     pub fn doubt(&self, any_chain: bool) -> Option<String> {
         let told = &self.new.as_ref().ok()?.told;
         let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
-        // Where chains have numbers hashes are whole at 64 digits; elsewhere nobody knows.
-        let is_numbered = told.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
-        match intake::digits_of_a_part(told.transaction_id.as_str()).filter(|_| is_numbered) {
-            Some(digits) => Some(format!("its hash has {digits} digits, a whole one has 64")),
-            None => [&told.from_chain, &told.to_chain]
-                .into_iter()
-                .find(is_odd)
-                .map(|chain| format!("is there a chain {chain}?")),
-        }
+        intake::oddity(&told.transaction_id, &told.from_chain).or_else(|| {
+            let odd = [&told.from_chain, &told.to_chain].into_iter().find(is_odd)?;
+            Some(format!("is there a chain {odd}?"))
+        })
     }
 
     /// Puts the ID of a chain in the place of its name, where only one is meant.

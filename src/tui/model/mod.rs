@@ -117,6 +117,9 @@ pub enum Overlay {
     Quote(Box<QuoteForm>),
 }
 
+/// How long a notice stands: long enough to read two lines.
+const STANDS: Duration = Duration::from_secs(8);
+
 /// How a notice is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
@@ -459,8 +462,13 @@ impl Model {
 
     /// Says something for a while.
     pub fn tell(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
-        /// Long enough to read two lines.
-        const STANDS: Duration = Duration::from_secs(8);
         self.notice = Some(Notice { text: text.into(), tone, until: now + STANDS });
+    }
+
+    /// The person goes on to something else: what was said before that has been read, unless it was a moment ago.
+    pub fn go_on(&mut self, now: Mono) {
+        /// Longer than anybody takes to read a few words.
+        const READ: Duration = Duration::from_secs(2);
+        self.notice.take_if(|notice| notice.until + READ <= now + STANDS);
     }
 }

@@ -144,7 +144,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>)
     if form.take_in(known) { submit(model) } else { Vec::new() }
 }
 
-/// Tracks all that are marked and complete; without such ones it opens the first that is known, or goes to it where others
+/// Tracks all that are marked and complete; without such ones it opens the known one at the cursor, else the first, or goes to it where others
 /// lack something, or to what is missing.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };

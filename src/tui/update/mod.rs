@@ -141,15 +141,18 @@ pub struct Heard {
 /// Takes in a message.
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
-    let (said, is_free) = (model.notice.clone(), matches!(model.overlay, Overlay::None));
+    let is_free = matches!(model.overlay, Overlay::None);
     model.list.height = view::list_height(model);
     model.alert_list.height = view::alerts_height(model);
     model.charts.height = view::routes_height(model);
     let mut effects = take(model, message, now);
     model.end_snoozes(now.wall);
-    if is_free && !matches!(model.overlay, Overlay::None) && model.notice == said {
-        // Who goes on to something else has read it.
-        model.notice = None;
+    let sets_aside = |effect: &Effect| matches!(effect, Effect::Work(work) if work.sets_aside());
+    if model.screen == Screen::Alerts && effects.iter().any(sets_aside) {
+        model.alert_list.set_aside();
+    }
+    if is_free && !matches!(model.overlay, Overlay::None) {
+        model.go_on(now.mono);
     }
     if model.list.selected != before {
         model.history = None;

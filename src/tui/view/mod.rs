@@ -121,7 +121,7 @@ fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
     }
 }
 
-/// Puts lines below one another, each cut at the pane's edge; their alignment is left. There is nothing to wrap, and what could
+/// Puts lines below one another, each cut at the pane's edge, and from its left whatever their alignment. There is nothing to wrap, and what could
 /// (`Paragraph`) costs three times as much.
 fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rect, frame: &mut Frame<'_>) {
     let pane = pane.intersection(frame.area());

@@ -38,22 +38,24 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 /// Draws what is to be said for a while: above the keys, where these have a line of their own, over the poller's line first, which
 /// says the least, and over a little of the body where that is too short for it.
 pub(super) fn say(look: &Look<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
-    /// Rows of the body that it may take.
-    const OVER: u16 = 2;
+    // Rows of the body that it may take: none where what is open is drawn over them.
+    let over =
+        if matches!(look.model.overlay, Overlay::None | Overlay::Filter(_) | Overlay::Find { .. }) { 2 } else { 0 };
     let Some(notice) = &look.model.notice else { return };
     let style = match notice.tone {
         Tone::Good => look.theme.good(),
         Tone::Bad => look.theme.critical(),
     };
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
-    let top = pane.y.saturating_sub(OVER).max(body.y).min(bottom);
+    let top = pane.y.saturating_sub(over).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
     let mut lines = width::wrap(&notice.text, columns);
     let room = usize::from(bottom - top);
     if lines.len() > room {
         lines.truncate(room);
         lines.last_mut().into_iter().for_each(|last| {
-            *last = width::cut(&format!("{last}{}", " ".repeat(columns)), columns, look.theme.ellipsis);
+            let room = columns.saturating_sub(width::of(look.theme.ellipsis));
+            *last = format!("{}{}", width::cut(last, room, ""), look.theme.ellipsis);
         });
     }
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom - top);

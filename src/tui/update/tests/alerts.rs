@@ -183,14 +183,25 @@ fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
     assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }
 
-#[test]
-fn whoever_takes_one_on_goes_on_with_the_next_and_what_sank_does_not_take_them_along() {
-    let mut model = opened();
-    let mut rows: Vec<_> = model.alert_list.page.clone().unwrap().rows;
+/// The first of what is shown has been taken on meanwhile.
+fn with_the_first_taken(model: &Model) -> Msg {
+    let mut rows = model.alert_list.page.clone().unwrap().rows;
     rows[0].alert = taken(rows[0].alert.clone());
-    model.take(Msg::Alerts(Ok(AlertPage { rows, more: false })), now());
-    assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)));
+    Msg::Alerts(Ok(AlertPage { rows, more: false }))
+}
+
+#[test]
+fn whoever_takes_one_on_goes_on_with_the_next_and_what_a_colleague_takes_on_is_followed() {
+    let mut model = opened();
+    let read = with_the_first_taken(&model);
+    model.take(read, now());
+    assert_eq!(model.alert_list.selected, Some(id(5, Rule::Regressed)));
     assert_eq!(shown(&model)[2..], [id(5, Rule::Regressed), id(15, Rule::Overdue)]);
+    let mut model = opened();
+    press(&mut model, &["a", "Enter"], now());
+    let read = with_the_first_taken(&model);
+    model.take(read, now());
+    assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)));
 }
 
 #[test]
@@ -206,8 +217,12 @@ fn it_opens_with_all_that_stands_but_leads_back_as_it_was() {
 fn what_was_said_gives_way_to_what_is_opened_next() {
     let mut model = opened();
     model.take(Msg::Done("Taken back: a note".into()), now());
-    press(&mut model, &["j"], now());
-    assert!(model.notice.is_some());
     press(&mut model, &["?"], now());
+    assert!(model.notice.is_some(), "nobody reads that fast");
+    press(&mut model, &["Esc"], now());
+    let later = Now { mono: now().mono + Duration::from_secs(3), ..now() };
+    press(&mut model, &["j"], later);
+    assert!(model.notice.is_some());
+    press(&mut model, &["?"], later);
     assert_eq!(model.notice, None);
 }
