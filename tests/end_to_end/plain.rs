@@ -37,8 +37,9 @@ fn it_tells_what_changes_answers_commands_and_ends_with_its_input() {
     assert!(last.contains(" 0x0000...0001 Arbitrum to Base, ticket SUP-1: status success, settled"), "{last}");
     plain.send("list is:settled\nnonsense\n");
     let listed = until(&mut plain, "1 shown of 1");
-    assert!(listed.iter().any(|line| line.starts_with("no alert  success  0x")), "{listed:#?}");
-    until(&mut plain, "unrecognized subcommand");
+    let sentence = "no alert: success, 0x0000...0001 Arbitrum to Base, ticket SUP-1, ";
+    assert!(listed.iter().any(|line| line.starts_with(sentence)), "{listed:#?}");
+    until(&mut plain, "There is no such command here; type help");
     plain.send(&format!("show 0x{:064x}\n", 1));
     until(&mut plain, "SUP-1");
     let ended = plain.end();
