@@ -146,9 +146,10 @@ fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result
     for alert in shown {
         let (severity, rule, stood) = (alert.rule.severity().name(), alert.rule, stood(alert, cx));
         let state = glance::alert_state(alert, cx.now.wall, cx.zone);
-        let (_, tx) = reader.with_transaction(alert.clone())?;
-        let about =
-            tx.map_or_else(|| format!("profile {}", text::clean(&alert.profile)), |tx| glance::name_in_words(&tx));
+        let about = match reader.with_transaction(alert.clone())? {
+            (_, Some(tx)) => glance::name_in_words(&tx),
+            (_, None) => about(reader, alert)?,
+        };
         let (id, message) = (alert.id, text::clean(&alert.message));
         writeln!(cx.out, "alert {id}, {severity}: {rule} for {stood}, {state}. {about}. {message}")?;
     }

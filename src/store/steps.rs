@@ -66,13 +66,20 @@ impl Step {
     /// Whether it is about one of these transactions, or of these alerts.
     pub(super) fn is_about(&self, rows: &HashSet<i64>, alerts: &HashSet<i64>) -> bool {
         match self {
-            Self::Tracked { .. } => false,
             Self::Acknowledged { alert, .. } => alerts.contains(alert),
+            step => step.named().is_some_and(|row| rows.contains(&row)),
+        }
+    }
+
+    /// The row that it names by itself.
+    fn named(&self) -> Option<i64> {
+        match self {
+            Self::Tracked { .. } | Self::Acknowledged { .. } => None,
             Self::Told { row, .. }
             | Self::Tracking { row, .. }
             | Self::Ticket { row, .. }
             | Self::Label { row, .. }
-            | Self::Note { row, .. } => rows.contains(row),
+            | Self::Note { row, .. } => Some(*row),
         }
     }
 
@@ -84,11 +91,7 @@ impl Step {
                 Subject::Transaction(row) => Some(row),
                 Subject::Profile => None,
             })),
-            Self::Told { row, .. }
-            | Self::Tracking { row, .. }
-            | Self::Ticket { row, .. }
-            | Self::Label { row, .. }
-            | Self::Note { row, .. } => Ok(Some(RowId(*row))),
+            step => Ok(step.named().map(RowId)),
         }
     }
 

@@ -48,7 +48,8 @@ impl FilterLine {
         (self.input, self.fetched) = (Input::new(text), None);
     }
 
-    /// What the store is to be asked for now: which names, and how they begin. What it said before of something else is forgotten.
+    /// What the store is to be asked for now: which names, and how they begin. What it said before of something else is
+    /// forgotten.
     pub fn asks(&mut self) -> Option<(Named, String)> {
         let text = self.input.value();
         self.names.take_if(|names| !names.concern(text));
@@ -69,8 +70,8 @@ impl FilterLine {
         complete(self.input.value(), self.names.as_ref())
     }
 
-    /// What Tab makes of it, if anything: of the grammar's words it adds what all offers share, else takes the first of them; and a whole word gives way to the one
-    /// after it.
+    /// What Tab makes of it, if anything: of the grammar's words it adds what all offers share, else it takes the first of them;
+    /// and a whole word gives way to the one after it.
     pub fn completed(&self) -> Option<String> {
         let found = self.offers();
         let (kept, typed) = self.input.value().split_at_checked(found.start)?;
@@ -109,7 +110,6 @@ impl FilterLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::filter::Named;
 
     fn line(text: &str) -> FilterLine {
         FilterLine { input: Input::new(text.into()), ..FilterLine::default() }
