@@ -76,8 +76,8 @@ pub struct Budget {
     /// Slots that are taken for requests under way, and since when.
     taken: BTreeMap<u64, Mono>,
     next_slot: u64,
-    /// Until when the ledger refused a slot: what others do makes it later, or a little sooner.
-    refused: Option<Mono>,
+    /// How the ledger refused a slot, and until when that counts: what others do makes it later, or a little sooner.
+    refused: Option<(Refused, Mono)>,
     notes: Vec<Note>,
     tended: Mono,
     /// How many others wait whenever this one sends, the newer times weighing more.
@@ -113,8 +113,8 @@ impl Budget {
 
     /// Takes a slot to send at `now`; refused before some moment, or until something happens.
     pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
-        if let Some(until) = self.refused.filter(|until| now < *until) {
-            return Err(Refused::Until(until));
+        if let Some((refused, _)) = self.refused.filter(|(_, until)| now < *until) {
+            return Err(refused);
         }
         let slot = self.next_slot;
         match self.update(now, move |ledger, seat| ledger.take(SlotId { seat, slot }, now))? {
@@ -130,8 +130,10 @@ impl Budget {
             }
             Err(refused) => {
                 self.refused = match refused {
-                    Refused::Until(ready) if ready <= now + REFUSAL => Some(ready),
-                    _ => None,
+                    Refused::Until(ready) if ready > now + REFUSAL => None,
+                    Refused::Until(ready) => Some((refused, ready)),
+                    // Each slot waits for an answer to this process, which is told here first.
+                    Refused::UntilAnswered => Some((refused, now + REFUSAL)),
                 };
                 Err(refused)
             }

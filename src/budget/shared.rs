@@ -22,6 +22,8 @@ use crate::clock::{self, Mono, Now};
 const SEATS: u32 = 256;
 /// A file larger than that is none of ours.
 const MOST_BYTES: u64 = 1 << 20;
+/// So much may lie behind the line's end.
+const MOST_LEFT_OVER: usize = 512;
 
 /// What stands in the file: one line of JSON.
 #[derive(Serialize, Deserialize)]
@@ -139,8 +141,8 @@ impl Shared {
         line.push(b'\n');
         self.file.rewind()?;
         self.file.write_all(&line)?;
-        // What a longer one leaves behind the line's end is no part of it; it need not stay, but does no harm.
-        if line.len() < length
+        // What a longer one leaves behind the line's end is no part of it; it is cut once it costs something to read.
+        if line.len() + MOST_LEFT_OVER < length
             && let Err(error) = self.file.set_len(line.len() as u64)
         {
             tracing::debug!("the budget's file stays longer than it need be: {error}");

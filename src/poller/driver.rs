@@ -413,9 +413,6 @@ impl<W: Wire> Driver<W> {
 
     /// Writes how it goes, if that is to be said now, and when it is `stopping`.
     fn report(&mut self, now: Now, stopping: bool) {
-        if !stopping && !self.reporter.may_say(now.mono) {
-            return;
-        }
         let Counts { requests, throttled, failed } = self.core.counts();
         let need = self.core.need();
         let (word, resting) = self.core.health(now.mono);

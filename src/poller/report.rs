@@ -11,7 +11,7 @@ use crate::{clock::Mono, store::PollerReport};
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// After so long without a report a poller isn't there any more.
 pub(super) const SILENT: Duration = Duration::from_secs(15);
-/// The least time between two reports.
+/// The least time from one report to the next with other words.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The same where only figures have changed, which they do with every answer.
 const FIGURES_INTERVAL: Duration = Duration::from_secs(3);
@@ -29,13 +29,6 @@ impl Reporter {
     pub(super) fn next(&self, now: Mono) -> Mono {
         let heartbeat = self.last.as_ref().map_or(now, |(at, _)| *at + HEARTBEAT);
         self.held_back.map_or(heartbeat, |held_back| held_back.min(heartbeat))
-    }
-
-    /// Whether anything may be said yet.
-    pub(super) fn may_say(&mut self, now: Mono) -> bool {
-        let from = self.last.as_ref().map(|(at, _)| *at + INTERVAL);
-        self.held_back = from.filter(|from| now < *from);
-        self.held_back.is_none()
     }
 
     /// Whether this is to be said; then it counts as said.
@@ -84,15 +77,13 @@ mod tests {
         let later = PollerReport { at: Utc.timestamp_nanos(1), ..same.clone() };
         let figures = PollerReport { requests: 2, ..later.clone() };
         let words = PollerReport { health: "throttled".into(), ..figures.clone() };
-        assert!(reporter.may_say(at(0)) && reporter.take(&same, at(0)));
+        assert!(reporter.take(&same, at(0)));
         assert_eq!(reporter.next(at(7)), at(5_000));
         for (report, due) in [(&words, 1_000), (&figures, 3_000), (&later, 5_000)] {
             let mut reporter = Reporter { last: Some((at(0), same.clone())), held_back: None };
-            assert!(!reporter.may_say(at(999)) && reporter.next(at(999)) == at(1_000), "then it is looked at");
-            assert!(due == 1_000 || !reporter.take(report, at(due - 1)), "{due}");
-            assert!(due == 1_000 || reporter.next(at(due - 1)) == at(due), "{due}");
+            assert!(!reporter.take(report, at(due - 1)), "{due}");
+            assert_eq!(reporter.next(at(due - 1)), at(due), "then it is looked at");
             assert!(reporter.take(report, at(due)) && reporter.next(at(due)) == at(due + 5_000), "{due}");
-            assert!(!reporter.may_say(at(due + 999)) && reporter.may_say(at(due + 1_000)));
             assert!(!reporter.take(report, at(due + 4_999)), "it was said");
         }
     }

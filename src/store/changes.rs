@@ -168,9 +168,19 @@ fn floor(db: &Connection) -> Result<i64, StoreError> {
     Ok(db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?)
 }
 
-/// What came after a number, as one moment of the store has it.
+/// Counts one more commit; its number.
+pub(super) fn count_commit(db: &Connection) -> Result<i64, StoreError> {
+    let count = "UPDATE feed SET commits = commits + 1 RETURNING commits";
+    Ok(db.prepare_cached(count)?.query_row([], |row| row.get(0))?)
+}
+
+/// The number of the last commit.
+pub(super) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
+    db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
+}
+
+/// What came after a number; to be read at one moment of the store.
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
-    let moment = db.unchecked_transaction()?;
     let floor = floor(db)?;
     // Both by their numbers, so that neither is sorted. Of what was removed nobody needs to know that it was polled.
     let sql = format!(
@@ -180,9 +190,7 @@ pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, Sto
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    let feed = Feed { changes: flat(rows)?, whole: seq >= floor };
-    moment.finish()?;
-    Ok(feed)
+    Ok(Feed { changes: flat(rows)?, whole: seq >= floor })
 }
 
 /// The transactions that something happened to after a number; `None` if they are many, or not all of them are known any more.

@@ -23,6 +23,9 @@ pub(super) const FROM_NAME: &str = "coalesce(from_name, shipped_name(from_chain)
 pub(super) const TO_NAME: &str = "coalesce(to_name, shipped_name(to_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = to_chain), to_chain)";
 
+/// What every row passes.
+const ALWAYS: &str = "TRUE";
+
 /// What stands behind `WHERE`, with its parameters in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Condition {
@@ -40,9 +43,14 @@ impl Condition {
             condition.term(term, now);
         }
         if filter.terms().is_empty() {
-            condition.push("TRUE");
+            condition.push(ALWAYS);
         }
         condition
+    }
+
+    /// Whether it asks for nothing.
+    pub(super) fn is_always_true(&self) -> bool {
+        self.sql == ALWAYS
     }
 
     /// With another condition that must hold too.

@@ -115,6 +115,27 @@ fn unchanging(path: &Path) -> PathBuf {
     PathBuf::from(format!("file:{escaped}?immutable=1"))
 }
 
+/// Reads at one moment of the store, whatever is written meanwhile; within such a reading it is a part of that.
+pub(super) fn at_one_moment<T>(
+    connection: &Connection,
+    read: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    struct Moment<'a>(&'a Connection);
+    impl Drop for Moment<'_> {
+        fn drop(&mut self) {
+            if let Err(error) = self.0.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([])) {
+                tracing::error!("a reading of the store goes on: {error}");
+            }
+        }
+    }
+    if !connection.is_autocommit() {
+        return read();
+    }
+    connection.prepare_cached("BEGIN")?.execute([])?;
+    let _moment = Moment(connection);
+    read()
+}
+
 /// Does work that touches pages all over the store, which goes many times faster if more of them fit into memory.
 pub(super) fn with_room<T>(
     connection: &Connection,

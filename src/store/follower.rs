@@ -82,24 +82,23 @@ impl Follower {
         Ok(Self(Arc::new(Mutex::new(Place { reader: store.reader()?, seq: None }))))
     }
 
-    /// What changed since the last look. What is read after it is at least as new. Blocks for the disk; not for async code.
+    /// What changed since the last look. Blocks for the disk; not for async code.
     pub fn news(&self) -> Result<News, StoreError> {
         self.news_with(|news, _| Ok(news))
     }
 
-    /// The same with what is read because of it: if that fails, the same news come again.
+    /// The same with what is read because of it, at the same moment of the store: if that fails, the same news come again.
     pub fn news_with<T>(&self, work: impl FnOnce(News, &Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = place.seq;
-        let news = match before {
-            None => place.begin(),
-            Some(seq) => place.catch_up(seq),
-        };
-        let done = news.and_then(|news| work(news, &place.reader));
-        if done.is_err() {
-            place.seq = before;
-        }
-        done
+        let (seq, done) = place.reader.at_one_moment(|| {
+            let (seq, news) = match place.seq {
+                None => place.begin(),
+                Some(seq) => place.catch_up(seq),
+            }?;
+            Ok((seq, work(news, &place.reader)?))
+        })?;
+        place.seq = Some(seq);
+        Ok(done)
     }
 
     /// Reads something else over the same connection.
@@ -109,13 +108,11 @@ impl Follower {
 }
 
 impl Place {
-    fn begin(&mut self) -> Result<News, StoreError> {
-        // First: what comes after it is told again, never missed.
-        self.seq = Some(self.reader.last_change()?);
-        Ok(News { anew: true, ..News::default() })
+    fn begin(&self) -> Result<(i64, News), StoreError> {
+        Ok((self.reader.last_change()?, News { anew: true, ..News::default() }))
     }
 
-    fn catch_up(&mut self, mut seq: i64) -> Result<News, StoreError> {
+    fn catch_up(&self, mut seq: i64) -> Result<(i64, News), StoreError> {
         let mut news = News::default();
         loop {
             let Feed { changes: page, whole: is_whole } = self.reader.changes_after(seq, PAGE)?;
@@ -128,8 +125,7 @@ impl Place {
                 break;
             }
         }
-        self.seq = Some(seq);
-        Ok(news)
+        Ok((seq, news))
     }
 }
 

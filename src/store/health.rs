@@ -16,7 +16,9 @@ use super::{
     presence::{Left, Presence},
 };
 
-/// After so many looks it is asked whether another process has found damage: every five seconds.
+/// After so many looks it is asked whether the file is still there: every second.
+const MISSED: u64 = 4;
+/// The same for whether another process has found damage: every five seconds.
 const SUSPECTED: u64 = 20;
 /// For so many looks in a row, of 250 ms each, the writer is at the same batch before it counts as waiting.
 const LOOKS: u32 = 12;
@@ -152,19 +154,19 @@ impl Health {
     /// The watcher looks, every 250 ms: is the file there, does the writer get on? Returns whether there is news.
     pub(super) fn look(&self) -> bool {
         let before = self.trouble();
-        if self.is_gone() {
-            self.note(&Trouble::Gone(self.path.clone()));
-        }
         let turn = self.turn.load(Ordering::Relaxed);
-        let suspicion = {
+        let (looks, suspicion) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let same = state.seen.0 == turn && turn % 2 == 1;
             state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
             state.looks += 1;
             // Not while somebody of this process writes there, who holds the state meanwhile.
             let presence = self.presence.as_ref().filter(|_| state.looks.is_multiple_of(SUSPECTED));
-            presence.and_then(Presence::suspicion)
+            (state.looks, presence.and_then(Presence::suspicion))
         };
+        if looks.is_multiple_of(MISSED) && self.is_gone() {
+            self.note(&Trouble::Gone(self.path.clone()));
+        }
         if let Some(reason) = suspicion {
             self.note(&Trouble::Broken(reason));
         }

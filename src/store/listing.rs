@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 use super::{
     alerts, changes,
     condition::Condition,
+    connection,
     error::StoreError,
     order::{self, Stretch, Way},
     transactions::{self, POLLED},
@@ -112,19 +113,19 @@ impl<'a> Listing<'a> {
     /// The page at a place, of at most `length` rows. Costs what it holds that isn't known wherever an index has the order, and
     /// else n in what passes.
     pub fn page(&self, place: Place, length: usize, known: &Known) -> Result<Page, StoreError> {
-        // One snapshot, or a row that moves meanwhile would be there twice.
-        let snapshot = self.db.unchecked_transaction()?;
-        let mut page = match place {
-            Place::First => self.begin(length),
-            Place::Last => self.end(length),
-            Place::Around { rows, before } => match self.first_of(&rows)? {
-                Some(row) => self.around(row, (before, length.saturating_sub(before))),
-                None => self.begin(length),
-            },
-        }?;
-        self.read(&mut page, known)?;
-        snapshot.finish()?;
-        Ok(page)
+        // Or a row that moves meanwhile would be there twice.
+        connection::at_one_moment(self.db, || {
+            let mut page = match place {
+                Place::First => self.begin(length),
+                Place::Last => self.end(length),
+                Place::Around { rows, before } => match self.first_of(&rows)? {
+                    Some(row) => self.around(row, (before, length.saturating_sub(before))),
+                    None => self.begin(length),
+                },
+            }?;
+            self.read(&mut page, known)?;
+            Ok(page)
+        })
     }
 
     fn begin(&self, length: usize) -> Result<Page, StoreError> {
@@ -174,15 +175,15 @@ impl<'a> Listing<'a> {
     /// The rows from one to another, both with them, whichever comes first; `None` if they are more than `most`. The one counts
     /// where it stands, in the list or not any more.
     pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        // One snapshot, or a row that moves meanwhile would hide the other end.
-        let snapshot = self.db.unchecked_transaction()?;
-        let mut found = self.reach((one, other), Way::Forwards, most)?;
-        if found.is_none() {
-            found = self.reach((one, other), Way::Backwards, most)?;
-            found.iter_mut().for_each(|rows| rows.reverse());
-        }
-        snapshot.finish()?;
-        Ok(found)
+        // Or a row that moves meanwhile would hide the other end.
+        connection::at_one_moment(self.db, || {
+            let mut found = self.reach((one, other), Way::Forwards, most)?;
+            if found.is_none() {
+                found = self.reach((one, other), Way::Backwards, most)?;
+                found.iter_mut().for_each(|rows| rows.reverse());
+            }
+            Ok(found)
+        })
     }
 
     fn reach(&self, (from, to): (RowId, RowId), way: Way, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
@@ -208,7 +209,11 @@ impl<'a> Listing<'a> {
 
     /// How many rows there are. Costs n in what the filter's index leaves.
     pub fn count(&self) -> Result<u64, StoreError> {
-        let sql = format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql);
+        // SQLite counts the rows of a whole table by its pages, if it isn't asked to look at each of them.
+        let sql = match self.condition.is_always_true() {
+            true => "SELECT count(*) FROM transactions".to_owned(),
+            false => format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql),
+        };
         let parameters = params_from_iter(&self.condition.parameters);
         Ok(self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
     }

@@ -152,9 +152,9 @@ impl Store {
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Ok(connection) => {
-                Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move || signal.notify())?
-            }
+            Ok(connection) => Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move |number| {
+                signal.committed(number)
+            })?,
             Err(trouble) => {
                 health.note(&trouble);
                 Writer::refusing(trouble)

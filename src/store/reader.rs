@@ -89,24 +89,26 @@ impl Reader {
         self.connection.get_interrupt_handle()
     }
 
+    /// Does several readings at one moment of the store, whatever is written meanwhile.
+    pub fn at_one_moment<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        connection::at_one_moment(&self.connection, read)
+    }
+
     /// Everything that is tracked, what stands as an alert, and the feed's number that this is true for.
     #[cfg(test)]
     pub fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64), StoreError> {
-        // One snapshot for all three, or a change between them would be missed.
-        let snapshot = self.connection.unchecked_transaction()?;
-        let loaded = (transactions::all(&snapshot)?, alerts::standing(&snapshot)?, changes::last(&snapshot)?);
-        snapshot.finish()?;
-        Ok(loaded)
+        let db = &self.connection;
+        self.at_one_moment(|| Ok((transactions::all(db)?, alerts::standing(db)?, changes::last(db)?)))
     }
 
     /// What an import of these rows would do, as the store is now.
     pub fn foresee(&self, profile: &str, staged: &Staged) -> Result<Foreseen, StoreError> {
-        // One snapshot, which is what an import would see, and many times cheaper than one for each row.
-        let snapshot = self.connection.unchecked_transaction()?;
-        let mut foreseen = Foreseen::default();
-        staged.for_each(&mut |new| foreseen.count(&snapshot, profile, &new))?;
-        snapshot.finish()?;
-        Ok(foreseen)
+        // It is what an import would see, and many times cheaper than a moment for each row.
+        self.at_one_moment(|| {
+            let mut foreseen = Foreseen::default();
+            staged.for_each(&mut |new| foreseen.count(&self.connection, profile, &new))?;
+            Ok(foreseen)
+        })
     }
 
     /// One transaction.
@@ -225,7 +227,7 @@ impl Reader {
 
     /// What came after the feed's entry `seq`, at most `limit` entries.
     pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
-        changes::after(&self.connection, seq, limit)
+        self.at_one_moment(|| changes::after(&self.connection, seq, limit))
     }
 
     /// The number of the feed's last entry.

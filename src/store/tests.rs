@@ -346,6 +346,20 @@ fn a_failing_write_is_undone_alone() {
     let fine = store.import("default", vec![fixtures::new(1)], at(0));
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
     assert_eq!(fine.wait().unwrap().added.count, 1);
+    let commits = || changes::last_commit(&Connection::open(store.path()).unwrap()).unwrap();
+    let before = commits();
+    // Alone in its transaction it goes with that.
+    let failing = store.writer.submit(|db| {
+        db.execute("UPDATE transactions SET ticket = 'lost'", [])?;
+        db.execute("INSERT INTO labels VALUES (99, 'orphan')", [])?;
+        Ok(())
+    });
+    assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
+    store.flush().wait().unwrap();
+    let reader = store.reader().unwrap();
+    let tracked = reader.listing(&crate::domain::filter::Filter::everything(), at(0)).all().unwrap();
+    assert_eq!(reader.transaction(tracked[0]).unwrap().unwrap().told.ticket, fixtures::new(1).told.ticket);
+    assert_eq!(commits(), before, "nothing was written");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicI64, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread,
@@ -16,7 +17,7 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::{connection, error::StoreError, health::Health};
+use super::{changes, connection, error::StoreError, health::Health};
 
 /// How soon a commit of another process is seen (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -25,16 +26,22 @@ pub(super) struct Watcher {
     path: PathBuf,
     health: Arc<Health>,
     commits: watch::Sender<u64>,
+    /// The number of this process's last commit.
+    own: Arc<AtomicI64>,
     /// The looking thread ends when this sender goes.
     looking: Mutex<Option<Sender<()>>>,
 }
 
 impl Watcher {
     pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
-        Self { path, health, commits: watch::Sender::new(0), looking: Mutex::new(None) }
+        Self { path, health, commits: watch::Sender::new(0), own: Arc::default(), looking: Mutex::new(None) }
     }
 
-    pub(super) fn notify(&self) {
+    /// This process has ended a batch, with a commit of this number if it wrote anything.
+    pub(super) fn committed(&self, number: Option<i64>) {
+        if let Some(number) = number {
+            self.own.store(number, Ordering::Release);
+        }
         self.commits.send_modify(|count| *count += 1);
     }
 
@@ -44,10 +51,11 @@ impl Watcher {
             let (alive, end) = mpsc::channel();
             // Here, so that a file that goes away from now on is missed.
             let connection = connection::open_for_reading(&self.path)?;
-            let (health, commits) = (Arc::downgrade(&self.health), self.commits.clone());
+            let health = Arc::downgrade(&self.health);
+            let lookout = Lookout { connection, health, commits: self.commits.clone(), own: Arc::clone(&self.own) };
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || look((&connection, &health), &commits, &end))
+                .spawn(move || lookout.run(&end))
                 .map_err(StoreError::Thread)?;
             *looking = Some(alive);
         }
@@ -55,17 +63,75 @@ impl Watcher {
     }
 }
 
-fn look((connection, health): (&Connection, &Weak<Health>), commits: &watch::Sender<u64>, end: &Receiver<()>) {
-    // Kept: to prepare it costs more than to ask.
-    let version = || connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get::<_, i64>(0));
-    let mut last = version().unwrap_or_default();
-    while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-        // A file that can't be read now may be read again; what ails it is the health's to say.
-        let next = version().unwrap_or(last);
-        let has_news = health.upgrade().is_some_and(|health| health.look());
-        if next != last || has_news {
-            last = next;
-            commits.send_modify(|count| *count += 1);
+/// Looks after other processes.
+struct Lookout {
+    connection: Connection,
+    health: Weak<Health>,
+    commits: watch::Sender<u64>,
+    own: Arc<AtomicI64>,
+}
+
+impl Lookout {
+    fn run(&self, end: &Receiver<()>) {
+        let mut last = self.version().unwrap_or_default();
+        while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            let has_committed = self.has_another_committed(&mut last);
+            if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
+                self.commits.send_modify(|count| *count += 1);
+            }
         }
+    }
+
+    /// Whether another process has committed since the `last` look.
+    fn has_another_committed(&self, last: &mut i64) -> bool {
+        // A file that can't be read now may be read again; what ails it is the health's to say.
+        let next = self.version().unwrap_or(*last);
+        std::mem::replace(last, next) != next && !self.is_own()
+    }
+
+    /// Another one after each commit of another connection.
+    fn version(&self) -> rusqlite::Result<i64> {
+        // Kept: to prepare it costs more than to ask.
+        self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+
+    /// Whether the last commit was made by this process: those who follow the store were woken after it.
+    fn is_own(&self) -> bool {
+        changes::last_commit(&self.connection).is_ok_and(|number| number == self.own.load(Ordering::Acquire))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::{domain::fixtures, store::Store};
+
+    fn track(store: &Store, number: i64) {
+        store.import("default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH).wait().unwrap();
+    }
+
+    #[test]
+    fn who_was_woken_for_a_commit_of_this_process_is_not_woken_for_it_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
+        let lookout = Lookout {
+            connection: connection::open_for_reading(&path).unwrap(),
+            health: Weak::new(),
+            commits: here.watcher.commits.clone(),
+            own: Arc::clone(&here.watcher.own),
+        };
+        let mut last = lookout.version().unwrap();
+        let mut sees = |by: &[&Store]| {
+            by.iter().zip(last * 100..).for_each(|(store, number)| track(store, number));
+            lookout.has_another_committed(&mut last)
+        };
+        assert!(!sees(&[]) && !sees(&[&here]) && !sees(&[&here, &here]));
+        assert!(sees(&[&there]) && !sees(&[]));
+        // What others did before it was there for whoever was woken by it.
+        assert!(!sees(&[&there, &here]));
+        assert!(sees(&[&here, &there]) && sees(&[&there, &there]));
     }
 }

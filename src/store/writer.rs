@@ -1,6 +1,6 @@
 //! The one writer: a thread that takes jobs, runs as many as are waiting in one transaction, and answers after the commit.
 //!
-//! A job that fails is undone alone (a savepoint); a commit that fails, and a fault of the disk, fails all of its jobs. It
+//! A job that fails is undone alone; a commit that fails, and a fault of the disk, fails all of its jobs. It
 //! must never answer "kept" before the commit, nor write to a file that is damaged or gone.
 
 use std::{
@@ -16,6 +16,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
+    changes,
     connection::{self, LOG_LIMIT},
     error::{PATIENCE, StoreError},
     health::{Health, Trouble},
@@ -49,15 +50,15 @@ impl<T> Receipt<T> {
 }
 
 impl Writer {
-    /// Starts the thread; `committed` is called after each commit.
+    /// Starts the thread; `committed` is called after each batch, with the number of its commit if it wrote anything.
     pub(super) fn spawn(
         connection: Connection,
         (path, health): (PathBuf, Arc<Health>),
-        committed: impl Fn() + Send + 'static,
+        committed: impl Fn(Option<i64>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let (jobs, inbox) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
-        let mut desk = Desk { connection, path, health, log_limit: LOG_LIMIT };
+        let mut desk = Desk { connection, path, health, log_limit: LOG_LIMIT, synchronous: None };
         let thread = thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || desk.run(&inbox, &committed))
@@ -119,7 +120,8 @@ impl Drop for Writer {
 
 trait Job: Send {
     fn durable(&self) -> bool;
-    fn run(&mut self, connection: &Connection) -> Result<(), StoreError>;
+    /// Does the work; whether it is to be kept. An error is none of its own.
+    fn run(&mut self, connection: &Connection) -> Result<bool, StoreError>;
     fn answer(self: Box<Self>, commit: Result<(), Trouble>);
 }
 
@@ -139,19 +141,14 @@ where
         self.durable
     }
 
-    fn run(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        let Some(work) = self.work.take() else { return Ok(()) };
-        connection.prepare_cached("SAVEPOINT job")?.execute([])?;
+    fn run(&mut self, connection: &Connection) -> Result<bool, StoreError> {
+        let Some(work) = self.work.take() else { return Ok(false) };
         match work(connection) {
             // SQLite may have undone the others with it; and they would fare no better.
             Err(error) if connection.is_autocommit() || is_of_the_disk(&error) => return Err(error),
             done => self.done = Some(done),
         }
-        if !matches!(self.done, Some(Ok(_))) {
-            connection.execute_batch("ROLLBACK TO job")?;
-        }
-        connection.prepare_cached("RELEASE job")?.execute([])?;
-        Ok(())
+        Ok(matches!(self.done, Some(Ok(_))))
     }
 
     fn answer(self: Box<Self>, commit: Result<(), Trouble>) {
@@ -164,6 +161,16 @@ where
             tracing::error!("nobody waited for this: {unheard}");
         }
     }
+}
+
+/// Runs one of several, so that what it did can be undone without the others.
+fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<(), StoreError> {
+    connection.prepare_cached("SAVEPOINT job")?.execute([])?;
+    if !job.run(connection)? {
+        connection.execute_batch("ROLLBACK TO job")?;
+    }
+    connection.prepare_cached("RELEASE job")?.execute([])?;
+    Ok(())
 }
 
 /// Whether an error is none of the job's own.
@@ -182,10 +189,12 @@ struct Desk {
     health: Arc<Health>,
     /// A log larger than that is asked to begin anew.
     log_limit: u64,
+    /// What `PRAGMA synchronous` was set to last.
+    synchronous: Option<&'static str>,
 }
 
 impl Desk {
-    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, committed: &dyn Fn()) {
+    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, committed: &dyn Fn(Option<i64>)) {
         while let Ok(first) = inbox.recv() {
             let mut batch = vec![first];
             batch.extend(inbox.try_iter().take(BATCH - 1));
@@ -193,9 +202,10 @@ impl Desk {
                 Ok(()) => self.commit(&mut batch),
                 Err(trouble) => Err(trouble.into()),
             };
-            let outcome = self.health.end(done);
+            let number = done.as_ref().copied().unwrap_or_default();
+            let outcome = self.health.end(done.map(drop));
             // First, so that whoever holds a receipt knows that those who follow the store have been woken.
-            committed();
+            committed(number);
             for job in batch {
                 job.answer(outcome.clone());
             }
@@ -207,14 +217,29 @@ impl Desk {
         }
     }
 
-    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<(), StoreError> {
+    /// Runs the jobs and commits what they wrote; the number of the commit, if they wrote anything.
+    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Option<i64>, StoreError> {
         let durable = batch.iter().any(|job| job.durable());
-        self.connection.pragma_update(None, "synchronous", if durable { "full" } else { "normal" })?;
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for job in batch {
-            job.run(&transaction)?;
+        let synchronous = if durable { "full" } else { "normal" };
+        if self.synchronous != Some(synchronous) {
+            self.connection.pragma_update(None, "synchronous", synchronous)?;
+            self.synchronous = Some(synchronous);
         }
-        Ok(transaction.commit()?)
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let before = transaction.total_changes();
+        if let [alone] = batch {
+            // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
+            if !alone.run(&transaction)? {
+                transaction.rollback()?;
+                return Ok(None);
+            }
+        } else {
+            batch.iter_mut().try_for_each(|job| run_among_others(job.as_mut(), &transaction))?;
+        }
+        let has_written = transaction.total_changes() > before;
+        let number = has_written.then(|| changes::count_commit(&transaction)).transpose()?;
+        transaction.commit()?;
+        Ok(number)
     }
 
     /// While there is always some reader the log never begins anew by itself.

@@ -273,7 +273,7 @@ fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
 /// How SQLite goes about the page behind a row, in both ways.
 fn plan(store: &Store, text: &str) -> String {
     let filter = Filter::parse(text).unwrap();
-    let connection = super::super::connection::open_for_reading(store.path()).unwrap();
+    let connection = connection::open_for_reading(store.path()).unwrap();
     let listing = Listing::new(&connection, &filter, at(0) + TimeDelta::hours(1));
     let mut told = String::new();
     for way in [Way::Forwards, Way::Backwards] {
