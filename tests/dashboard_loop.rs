@@ -424,6 +424,29 @@ async fn a_key_is_drawn_at_once_without_the_focus_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_nobody_is_at_the_keyboard_each_second_is_one_frame() {
+    let stage = Stage::new(&world(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(30));
+    let ended = stage.play(never(), async |person: &mut Person| {
+        person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let (mut times, mut ages) = (Vec::new(), Vec::new());
+        while times.len() < 60 {
+            person.screen.changed().await.unwrap();
+            let screen = person.screen.borrow().clone();
+            let time = screen.split_whitespace().find(|word| word.matches(':').count() == 2).expect("the clock");
+            times.push(time.to_owned());
+            ages.extend(row(&screen, "0xaaa").map(|(_, line)| line.trim_end_matches([' ', '"']).to_owned()));
+        }
+        let distinct: std::collections::BTreeSet<_> = times.iter().collect();
+        assert_eq!(distinct.len(), times.len(), "{times:?}");
+        // And what was heard in a second is on its frame.
+        assert!(ages.iter().any(|line| line.ends_with(" 0s")), "{ages:?}");
+        person.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_stop_ends_the_loop_with_what_it_says() {
     let (stop, stopped) = oneshot::channel();
     let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));

@@ -142,20 +142,24 @@ pub(super) fn known(
     Ok(known)
 }
 
-/// All that is tracked, in numbers; of the list that is shown with this number how long it is, and how much of it stands before
-/// this row.
+/// All that is tracked, in numbers; of the list that is shown with this number, perhaps the whole of a saved view, how long it
+/// is, and how much of it stands before this row.
 pub(super) fn overview(
     reader: &Reader,
-    (listed, now): (&Filter, DateTime<Utc>),
+    (listed, whole, now): (&Filter, Option<Tab>, DateTime<Utc>),
     (view, first): (u64, Option<RowId>),
 ) -> Result<Overview, StoreError> {
-    let mut tabs = [0; 5];
-    for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
-        *count = reader.listing(&tab.filter(), now).count()?;
-    }
-    let AlertCounts { firing, set_aside } = reader.alert_counts(now)?;
-    let listing = reader.listing(listed, now);
-    let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
-    let listed = Listing { view, total: listing.count()?, before };
-    Ok(Overview { tabs, alerts: firing, set_aside, most_urgent: reader.most_urgent()?, listed })
+    reader.at_one_moment(|| {
+        let mut tabs = [0; 5];
+        for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
+            *count = reader.listing(&tab.filter(), now).count()?;
+        }
+        let AlertCounts { firing, set_aside } = reader.alert_counts(now)?;
+        let listing = reader.listing(listed, now);
+        let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
+        let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
+        let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
+        let listed = Listing { view, total, before };
+        Ok(Overview { tabs, alerts: firing, set_aside, most_urgent: reader.most_urgent()?, listed })
+    })
 }

@@ -106,7 +106,7 @@ where
             stopped = &mut stop => return Ok(Some(stopped)),
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
-            _ = dashboard.commits.changed(), if !dashboard.reading => dashboard.on_commit(),
+            _ = dashboard.commits.changed(), if dashboard.reads_at_once() => dashboard.read_news(),
             () = Suspension::wanted(&mut dashboard.outward.outside.suspension) => dashboard.outward.suspend = Some(false),
             () = clock.sleep_until(wake) => dashboard.on_time(),
         }
@@ -163,7 +163,7 @@ struct Dashboard {
     tasks: JoinSet<Msg>,
     /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
     reading: bool,
-    /// Whether the next second reads: the last reading failed, or nobody is at the keyboard to see more.
+    /// Whether the next second reads: the last reading failed.
     read_again: bool,
     /// The view of which a part is being read, if one is, and what is to be read after it.
     paging: Option<(u64, Mono)>,
@@ -257,8 +257,9 @@ impl Dashboard {
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
-            // The second's frame shows what a reading brings that begins now.
-            if !self.read_if_wanted() {
+            // The second's frame shows what a reading brings that begins now, unless the last one goes on.
+            let goes_on = !self.tasks.is_empty();
+            if !self.read_if_wanted() || goes_on {
                 self.pace.want(Cause::News);
             }
             self.take_in(Msg::Tick);
@@ -309,7 +310,7 @@ impl Dashboard {
     fn take(&mut self, message: Msg) {
         match &message {
             Msg::News(heard) => {
-                (self.reading, self.read_again) = (false, false);
+                self.reading = false;
                 if heard.news.more {
                     self.read_news();
                 }
@@ -323,8 +324,11 @@ impl Dashboard {
             Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
             message => message,
         };
-        self.pace.want(Cause::News);
         self.take_in(message);
+        // While nobody is at the keyboard one frame shows all that a second's reading brings.
+        if self.pace.is_attended() || self.tasks.is_empty() {
+            self.pace.want(Cause::News);
+        }
     }
 
     /// Takes in a message that by itself wants no frame.

@@ -198,6 +198,11 @@ impl List {
         self.filter.and(&self.tab.filter())
     }
 
+    /// The saved view that is shown, if nothing of it is filtered out.
+    pub fn whole_tab(&self) -> Option<Tab> {
+        self.filter.terms().is_empty().then_some(self.tab)
+    }
+
     /// The number of what is shown: another saved view or another filter has another.
     pub fn view(&self) -> u64 {
         self.view

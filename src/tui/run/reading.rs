@@ -27,6 +27,8 @@ const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 /// For so long rows that nothing happened to needn't be read again: what is learned of chains and routes is no news of theirs.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
+/// The same while nobody is at the keyboard.
+const KNOWN_FOR_UNATTENDED: Duration = Duration::from_secs(300);
 /// No rest is longer, whatever took so long: the process may have been suspended meanwhile.
 const LONGEST_REST: Duration = Duration::from_secs(30);
 
@@ -148,7 +150,8 @@ impl Dashboard {
     fn read_page(&mut self, request: PageRequest) {
         let Now { mono, wall } = self.clock.now();
         self.paging = Some((request.view, mono));
-        let is_fresh = self.read_whole.is_some_and(|at| mono.since(at) < KNOWN_FOR);
+        let known_for = if self.pace.is_attended() { KNOWN_FOR } else { KNOWN_FOR_UNATTENDED };
+        let is_fresh = self.read_whole.is_some_and(|at| mono.since(at) < known_for);
         // No other part comes before this one has: what is known now is known then.
         let known = if is_fresh { self.model.known() } else { Known::default() };
         if !is_fresh {
@@ -167,10 +170,11 @@ impl Dashboard {
         }
         (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
         let (wall, list) = (self.clock.now().wall, &self.model.list);
-        let (listed, view, first) = (list.listed(), list.view(), list.part.rows.first().copied());
+        let (listed, whole, view, first) =
+            (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());
         let numbers = self.numbers.clone();
         self.spawn(move || {
-            let overview = numbers.read(|reader| look::overview(reader, (&listed, wall), (view, first)));
+            let overview = numbers.read(|reader| look::overview(reader, (&listed, whole, wall), (view, first)));
             Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
         });
     }
@@ -181,17 +185,16 @@ impl Dashboard {
         self.counting.last = Some((now, cost));
     }
 
-    /// The store has changed. While nobody is at the keyboard one reading a second is as much as one frame shows.
-    pub(super) fn on_commit(&mut self) {
-        match self.pace.is_attended() {
-            true => self.read_news(),
-            false => self.read_again = true,
-        }
+    /// Whether a commit is read as soon as it is there. While nobody is at the keyboard one reading a second is as much as
+    /// one frame shows.
+    pub(super) fn reads_at_once(&self) -> bool {
+        !self.reading && self.pace.is_attended()
     }
 
     /// Reads what changed, if that was put off; whether it does.
     pub(super) fn read_if_wanted(&mut self) -> bool {
-        let reads = std::mem::take(&mut self.read_again) && !self.reading;
+        let is_wanted = self.read_again || self.commits.has_changed().unwrap_or(false);
+        let reads = is_wanted && !self.reading;
         if reads {
             self.read_news();
         }
@@ -199,7 +202,8 @@ impl Dashboard {
     }
 
     pub(super) fn read_news(&mut self) {
-        self.reading = true;
+        self.commits.mark_unchanged();
+        (self.reading, self.read_again) = (true, false);
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         let store = self.store.clone();
         self.spawn(move || {

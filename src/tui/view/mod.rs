@@ -37,7 +37,7 @@ mod status;
 
 pub use self::pointer::{Target, target};
 
-use ratatui::{Frame, layout::Rect, text::Line, widgets::Clear};
+use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::Clear};
 
 use super::{
     command::Id,
@@ -130,11 +130,31 @@ fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rect, frame: &
         for span in &line {
             let begins = x;
             let room = usize::from(end - x);
-            (x, _) = frame.buffer_mut().set_stringn(x, y, &span.content, room, line.style.patch(span.style));
+            x = put_text(frame.buffer_mut(), (x, y), (&span.content, room), line.style.patch(span.style));
             // A wide letter that has no room is the line's end, though one column is left.
             if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - begins)) {
                 break;
             }
+        }
+    }
+}
+
+/// Puts a text that has so much room; returns where it ends. Most texts have a letter for each column, and need nobody who
+/// measures them.
+fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), (text, room): (&str, usize), style: Style) -> u16 {
+    let length = text.len().min(room);
+    if length == 0 {
+        return x;
+    }
+    let begin = buffer.index_of(x, y);
+    let cells = buffer.content.get_mut(begin..begin + length);
+    match cells.filter(|_| text.bytes().all(|letter| matches!(letter, b' '..=b'~'))) {
+        None => buffer.set_stringn(x, y, text, room, style).0,
+        Some(cells) => {
+            for (cell, letter) in cells.iter_mut().zip(text.chars()) {
+                cell.set_char(letter).set_style(style);
+            }
+            x + length as u16
         }
     }
 }

@@ -32,6 +32,19 @@ use crate::{
     },
 };
 
+proptest::proptest! {
+    #[test]
+    fn a_text_is_put_as_ratatui_puts_it(text in "[ -~]{0,12}|\\PC{0,12}|[ -~\t\u{7f}]{0,12}", x in 0_u16..10, room in 0_usize..12) {
+        let room = room.min(usize::from(10 - x));
+        let style = Style::new().fg(Color::Red);
+        let [mut ours, mut theirs] = [(); 2].map(|()| Buffer::filled(Rect::new(0, 0, 10, 1), Cell::new("#")));
+        let end = put_text(&mut ours, (x, 0), (&text, room), style);
+        // Beyond the row there is nothing to put it on.
+        let theirs_end = if x < 10 { theirs.set_stringn(x, 0, &text, room, style).0 } else { x };
+        proptest::prop_assert_eq!((ours, end), (theirs, theirs_end));
+    }
+}
+
 /// 14:26:07 of the storyboard.
 pub(super) fn now() -> Now {
     moment(DateTime::from_timestamp(1_795_184_767, 0).unwrap())
