@@ -188,13 +188,7 @@ fn verdict(checked: &[Checked], obstacle: Option<Exit>) -> Exit {
 fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
     let Checked { tx, heard } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(
-        cx.out,
-        "{}  {}  {}",
-        tx.told.transaction_id,
-        glance::route(tx),
-        glance::status(tx.learned.status.as_ref())
-    )?;
+    writeln!(cx.out, "{}  {}  {}", tx.told.transaction_id, glance::route(tx), glance::status_of(tx))?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
     if let Some(say) = &advice.say {
         writeln!(cx.out, "  SAY      {say}")?;

@@ -174,7 +174,7 @@ fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8]
     let tx = candidate.tx;
     [
         glance::urgency(candidate.alerts).into(),
-        width::cut(&glance::status(tx.learned.status.as_ref()), WIDEST, ellipsis),
+        width::cut(&glance::status_of(tx), WIDEST, ellipsis),
         tx.told.transaction_id.short(ellipsis),
         glance::route(tx),
         span::short(tx.age(now)),

@@ -226,7 +226,7 @@ impl Page<'_> {
         let learned = &self.tx.learned;
         let since = learned.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock(at)));
         writeln!(self.out)?;
-        self.field("status", &format!("{}{since}", glance::status(learned.status.as_ref())))?;
+        self.field("status", &format!("{}{since}", glance::status_of(self.tx)))?;
         self.optional("message", learned.message.as_deref())?;
         if let Some(record) = &learned.record {
             self.answer(record)?;

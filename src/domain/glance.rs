@@ -78,6 +78,17 @@ pub fn status(status: Option<&RouterStatus>) -> String {
     known.into()
 }
 
+/// What the service refused to answer.
+pub const REFUSED: &str = "X refused";
+
+/// The status of a transaction; before the first, whether the service refused to give one.
+pub fn status_of(tx: &Transaction) -> String {
+    match (&tx.learned.status, &tx.tracking) {
+        (None, Tracking::Parked(_)) => REFUSED.into(),
+        (known, _) => status(known.as_ref()),
+    }
+}
+
 /// The word alone, whole.
 pub fn status_in_words(status: Option<&RouterStatus>) -> String {
     status.map_or_else(|| "no answer".to_owned(), ToString::to_string)

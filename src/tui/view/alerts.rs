@@ -110,7 +110,7 @@ fn empty(look: &Look<'_>) -> String {
     let list = &look.model.alert_list;
     let by = |id, what: &str| format!("Nothing here: {} {what} an alert.", look.key(id));
     let said = match (&list.page, list.tab) {
-        (None, _) => "Reading the store ...",
+        (None, _) => return format!("Reading the store{}", look.theme.ellipsis),
         (_, AlertTab::All) => "Nothing stands as an alert.",
         (_, AlertTab::Firing) => "Nothing here: somebody looks after all that stands.",
         (_, AlertTab::Acknowledged) => return by(Id::Acknowledge, "acknowledges"),

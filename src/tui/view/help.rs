@@ -167,8 +167,8 @@ const FILTERS: [&str; 6] = [
 fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
     let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
     let facts = [
-        ("Status", format!("{}, # not documented", statuses.join(", "))),
-        ("Severity", "!! act now, ! look, i for information; a acknowledged, z snoozed".to_owned()),
+        ("Status", format!("{}, {}, # not documented", statuses.join(", "), glance::REFUSED)),
+        ("Severity", "!! act now, ! look, i for information; a!! acknowledged, z!! snoozed".to_owned()),
         ("Row", "> selected, x marked, X both; changes go to the marked ones, if any".to_owned()),
         ("DUE", "until support may be contacted; with a minus: since".to_owned()),
     ];

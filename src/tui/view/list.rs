@@ -100,12 +100,12 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     let severity = look.model.severity(tx.id);
     match column {
         Column::Severity => match set_aside(look.model.alerts_of(tx.id)) {
-            Some(mark) => (mark.into(), theme.dim()),
+            Some(mark) => (format!("{mark}{}", glance::mark(severity)), theme.dim()),
             None => {
                 (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        Column::Status => (glance::status(status), theme.status(status)),
+        Column::Status => (glance::status_of(tx), theme.status(status)),
         Column::Hash => (tx.told.transaction_id.short(theme.ellipsis), Style::new()),
         Column::Route => (glance::route(tx), Style::new()),
         Column::Age => (span::short(tx.age(now)), Style::new()),
@@ -142,7 +142,7 @@ fn empty(look: &Look<'_>) -> Vec<String> {
     let model = look.model;
     let shown = |id| look.key(id);
     if !model.loaded {
-        return vec!["Reading the store ...".into()];
+        return vec![format!("Reading the store{}", look.theme.ellipsis)];
     }
     if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
         return vec![

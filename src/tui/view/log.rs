@@ -133,7 +133,7 @@ fn time(look: &Look<'_>, at: DateTime<Utc>) -> String {
 
 fn empty(look: &Look<'_>) -> String {
     match &look.model.log.read {
-        None => "Reading the log ...".to_owned(),
+        None => format!("Reading the log{}", look.theme.ellipsis),
         Some(Err(reason)) => reason.clone(),
         Some(Ok(tail)) if tail.lines.is_empty() => {
             "Nothing was logged yet. Here will be what failed: requests that were throttled, refused or timed out, statuses that \

@@ -19,7 +19,7 @@ pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Fra
     let columns = usize::from(body.width.saturating_sub(4)).max(1);
     let (text, style) = match &prompt.wrong {
         Some(wrong) => (wrong.clone(), look.theme.critical()),
-        None if prompt.sent.is_some() => ("...".to_owned(), look.theme.dim()),
+        None if prompt.sent.is_some() => (look.theme.ellipsis.to_owned(), look.theme.dim()),
         None => (guide(look, &prompt.purpose), look.theme.dim()),
     };
     let below = width::wrap(&text, columns);

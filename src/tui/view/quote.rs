@@ -128,7 +128,7 @@ fn below(look: &Look<'_>, form: &QuoteForm, columns: usize) -> Vec<Line<'static>
         Stage::Writing => {
             form.wrong.iter().for_each(|wrong| say(bad, &format!("! {}: {}", wrong.part.name(), wrong.reason)))
         }
-        Stage::Asking { .. } => say(look.theme.label(), "Asking..."),
+        Stage::Asking { .. } => say(look.theme.label(), &format!("Asking{}", look.theme.ellipsis)),
         Stage::Waiting { until, .. } => {
             say(look.theme.label(), &waiting(look, *until));
             say(dim, "Esc stops waiting.");

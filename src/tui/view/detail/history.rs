@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn lines(look: &Look<'_>, columns: usize) -> (Vec<Line<'static>>, String) {
     let detail = &look.model.detail;
     let Some(history) = look.model.selected_history() else {
-        return (vec![Line::styled("Reading ...", look.theme.dim())], String::new());
+        return (vec![Line::styled(format!("Reading{}", look.theme.ellipsis), look.theme.dim())], String::new());
     };
     let wanted = detail.filter.to_lowercase();
     let is_wanted = |entry: &&HistoryEntry| {

@@ -33,7 +33,9 @@ pub(super) fn rows(rows: usize) -> usize {
 pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) -> (Vec<Line<'static>>, String) {
     let raw = &look.model.detail.raw;
     let body = match raw.reading() {
-        Reading::Unread => return (vec![Line::styled("Reading ...", look.theme.dim())], String::new()),
+        Reading::Unread => {
+            return (vec![Line::styled(format!("Reading{}", look.theme.ellipsis), look.theme.dim())], String::new());
+        }
         Reading::Nothing => {
             let why = "No body is kept: nothing was answered yet, or the bodies were dropped as the config asks.";
             let lines = width::wrap(why, columns).into_iter();

@@ -23,7 +23,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
 fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let learned = &tx.learned;
     let record = learned.record.as_ref();
-    let status = glance::status(learned.status.as_ref());
+    let status = glance::status_of(tx);
     let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
     let history = look.model.selected_history();

@@ -85,7 +85,7 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
     let mut lines = scale(look, tx, (axis, until));
     let Some(history) = look.model.selected_history() else {
-        lines.push(Line::styled("Reading ...", look.theme.dim()));
+        lines.push(Line::styled(format!("Reading{}", look.theme.ellipsis), look.theme.dim()));
         return lines;
     };
     let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);

@@ -74,7 +74,8 @@ pub(super) fn rows_in(model: &Model, body: Rect) -> usize {
 
 pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
     let Some(read) = &look.model.charts.read else {
-        return frame.render_widget(Line::styled(" Reading the store ...", look.theme.dim()), body);
+        return frame
+            .render_widget(Line::styled(format!(" Reading the store{}", look.theme.ellipsis), look.theme.dim()), body);
     };
     let spread = look.model.charts.spread();
     let (Some(areas), Some(spread)) = (areas_of(look.model, body), spread) else {
