@@ -17,6 +17,7 @@ mod request;
 mod source;
 #[cfg(test)]
 mod tests;
+mod ticket;
 
 use std::{
     collections::BTreeMap,
@@ -35,6 +36,7 @@ pub use hashes::oddity;
 pub use lines::{LineReader, Taken};
 pub use paste::{Content, Origin, Pasted, paste};
 pub use redact::without_id;
+pub use ticket::ticket;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

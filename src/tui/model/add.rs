@@ -33,6 +33,8 @@ pub struct AddForm {
     pub place: usize,
     /// What is told of all that are tracked, in the order of [`Extra::ALL`].
     pub extras: [Input; 3],
+    /// Whether a person has written the ticket, which is a guess before.
+    has_own_ticket: bool,
     /// What is wrong with that.
     pub wrong: Option<(Extra, String)>,
     /// Whether anything was typed by hand, which is lost when the dialog is left.
@@ -151,7 +153,8 @@ impl AddForm {
         self.any_chain = any_chain;
         let options = Options { any_chain, ..Options::default() };
         let mut before: HashMap<String, Found> = self.found.drain(..).map(|found| (found.key(), found)).collect();
-        for pasted in intake::paste(&self.text(), &options) {
+        let text = self.text();
+        for pasted in intake::paste(&text, &options) {
             let mut found = Found::new(pasted, any_chain);
             if let Some(before) = before.remove(&found.key()) {
                 found.keep(before, any_chain);
@@ -161,6 +164,16 @@ impl AddForm {
         }
         self.place = self.place.min(self.found.len().saturating_sub(1));
         self.submitted = false;
+        self.guess_ticket(&text);
+    }
+
+    /// A ticket's text names its ticket; of a table or an object what it says itself counts.
+    fn guess_ticket(&mut self, text: &str) {
+        let is_text = |found: &Found| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
+        let guess = if self.found.iter().all(is_text) { intake::ticket(text) } else { None };
+        if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket) {
+            *field = Input::new(guess.unwrap_or_default());
+        }
     }
 
     /// The hashes of which isn't known whether they are tracked; who asks is to bring the answer to
@@ -303,7 +316,10 @@ impl AddForm {
         let any_chain = self.any_chain;
         match self.focus {
             Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.look_again(any_chain)),
-            Focus::Extra(_) => self.wrong = None,
+            Focus::Extra(extra) => {
+                self.has_own_ticket |= extra == Extra::Ticket;
+                self.wrong = None;
+            }
             Focus::Text | Focus::Results => {}
         }
     }

@@ -83,14 +83,24 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         [row] => Some(model.alerts_of(*row)),
         _ => None,
     };
-    let is_taken = |alert: &Alert| alert.acknowledged().is_some();
     match standing {
         Some([]) => model.tell(Tone::Bad, "Nothing to acknowledge: no alert stands here.", now),
-        Some(alerts) if alerts.iter().all(is_taken) => {
+        // Who takes it on has more to say.
+        Some([alert]) if alert.acknowledged().is_some() => {
+            let prompt = again(alert);
+            model.overlay = Overlay::Prompt(prompt);
+        }
+        Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
             model.tell(Tone::Bad, "It is acknowledged already, until its status changes.", now);
         }
         _ => open(model, Purpose::Acknowledge(rows), String::new()),
     }
+}
+
+/// The prompt for an alert's acknowledgement, with the words of the one that stands.
+pub(super) fn again(alert: &Alert) -> Prompt {
+    let note = alert.acknowledged().and_then(|taken| taken.note.clone());
+    Prompt::new(Purpose::AcknowledgeAlerts(vec![alert.id]), note.unwrap_or_default())
 }
 
 /// Lets what was acknowledged or snoozed fire again.

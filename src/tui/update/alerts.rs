@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::Effect;
+use super::{Effect, act};
 use crate::{
     clock::Mono,
     domain::{advice, alert::Subject},
@@ -12,7 +12,6 @@ use crate::{
     tui::model::{
         Model, Overlay, Screen, Tone,
         alerts::{AlertPage, AlertTab},
-        prompt::{Prompt, Purpose},
     },
 };
 
@@ -96,12 +95,6 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         Some(row) if row.alert.cleared_at.is_some() => {
             model.tell(Tone::Bad, "Nothing to acknowledge: it is resolved.", now);
         }
-        Some(row) if row.alert.acknowledged().is_some() => {
-            model.tell(Tone::Bad, "It is acknowledged already, until its status changes.", now);
-        }
-        Some(row) => {
-            let purpose = Purpose::AcknowledgeAlerts(vec![row.alert.id]);
-            model.overlay = Overlay::Prompt(Prompt::new(purpose, String::new()));
-        }
+        Some(row) => model.overlay = Overlay::Prompt(act::again(&row.alert)),
     }
 }

@@ -177,9 +177,16 @@ fn what_is_acknowledged_already_is_said() {
     let mut taken = alert(Rule::Regressed, Some(RowId(21)), "");
     taken.set_aside = Some(crate::domain::alert::SetAside::Acknowledged(crate::domain::alert::Acknowledgement {
         at: now().wall,
-        note: None,
+        note: Some("asked".into()),
     }));
-    hear(&mut model, everything(Vec::new(), vec![taken]), None, now());
+    let other = Alert { id: taken.id + 1, ..taken.clone() };
+    let alert = taken.id;
+    hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
+    // One can be told more of; of several it isn't known which is meant.
+    let more = Effect::Work(Work::Edit(Edit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
+    assert_eq!(answer(&mut model, "a", " twice"), [more]);
+    press(&mut model, &["Esc"], now());
+    hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());
     assert_eq!(told(&model), "It is acknowledged already, until its status changes.");
 }

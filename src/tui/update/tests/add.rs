@@ -48,6 +48,29 @@ fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
 }
 
 #[test]
+fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
+    let ticket = |model: &Desk| form(model).extras[Extra::Ticket as usize].value().to_owned();
+    let mut model = pasted(&format!("[SUP-4412] my swap is stuck\n{}\n", link(99)));
+    assert_eq!(ticket(&model), "SUP-4412");
+    // Two are none, and what the field says else stays.
+    model.take(Msg::Paste("see SUP-4413".into()), now());
+    assert_eq!(ticket(&model), "");
+    let go_to = |model: &mut Desk, focus| {
+        while form(model).focus != focus {
+            press(model, &["Tab"], now());
+        }
+    };
+    go_to(&mut model, Focus::Extra(Extra::Ticket));
+    type_in(&mut model, "OPS-7", now());
+    go_to(&mut model, Focus::Text);
+    model.take(Msg::Paste("SUP-4415".into()), now());
+    assert_eq!(ticket(&model), "OPS-7");
+    // A row says itself which ticket is its own.
+    let row = "0x".to_owned() + &"9".repeat(64) + ",42161,8453,quote-12";
+    assert_eq!(ticket(&pasted(&format!("{row}\nSUP-4412"))), "");
+}
+
+#[test]
 fn a_part_of_a_tracked_hash_opens_it() {
     let hash = tx::transaction(21).told.transaction_id;
     let part = &hash.as_str()[hash.as_str().len() - 8..];

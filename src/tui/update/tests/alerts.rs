@@ -99,7 +99,8 @@ fn the_selected_alert_alone_is_acknowledged() {
     let expected = Edit::Acknowledge { alerts, note: Some("mine".into()) };
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(Work::Edit(expected))]);
     press(&mut model, &["Esc", "G", "a"], now());
-    assert!(!matches!(&model.overlay, Overlay::Prompt(Prompt { .. })), "it is taken on already");
+    let Overlay::Prompt(prompt) = &model.overlay else { panic!("{:?}", model.overlay) };
+    assert!(matches!(prompt.purpose, Purpose::AcknowledgeAlerts(_)), "who has taken it on may say more");
 }
 
 #[test]

@@ -1,0 +1,53 @@
+//! The ticket that a pasted text is about, as trackers number them: `SUP-4412`.
+//!
+//! A guess for a field that a person sees; it must never say one where the text has two.
+
+/// What is numbered in the same way and is no ticket.
+const OTHERS: [&str; 11] = ["AES", "BIP", "CAIP", "CVE", "EIP", "ERC", "HTTP", "ISO", "RFC", "SHA", "UTF"];
+
+/// The only ticket's number in a text.
+pub fn ticket(text: &str) -> Option<String> {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
+    let mut found = text.split(|letter| !is_part(letter)).filter(|word| is_ticket(word));
+    let first = found.next()?;
+    found.all(|other| other == first).then(|| first.to_owned())
+}
+
+fn is_ticket(word: &str) -> bool {
+    let Some((project, number)) = word.split_once('-') else { return false };
+    let is_project = (2..=10).contains(&project.len()) && project.bytes().all(|letter| letter.is_ascii_uppercase());
+    let is_number = (2..=7).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    is_project && is_number && !OTHERS.contains(&project)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ticket;
+
+    #[test]
+    fn the_only_number_is_the_ticket() {
+        for text in [
+            "SUP-4412",
+            "Re: [SUP-4412] where is my money? (SUP-4412)",
+            "https://desk.example/browse/SUP-4412?focused=1",
+            "an ERC-20 token, SUP-4412, HTTP-404",
+        ] {
+            assert_eq!(ticket(text).as_deref(), Some("SUP-4412"), "{text}");
+        }
+        for text in [
+            "",
+            "SUP-4412 and SUP-4413",
+            "ERC-20",
+            "A-12",
+            "sup-4412",
+            "SUP-4412-3",
+            "SUP-1",
+            "0xAB-4412",
+            "x_SUP-4412",
+            "SUP-",
+            "-4412",
+        ] {
+            assert_eq!(ticket(text), None, "{text}");
+        }
+    }
+}
