@@ -1,6 +1,8 @@
-//! What the dashboard costs while nobody does anything: the whole process, polling at 1 RPS with 10,000 transactions.
+//! What the dashboard costs while nobody does anything: the whole process, polling at 1 RPS with 10,000 transactions. Once while
+//! nothing happens to any of them, and once while each answer is the first of its transaction, as after an import.
 
 use std::{
+    path::Path,
     process::Command,
     sync::{Arc, Mutex},
     time::Duration,
@@ -14,12 +16,7 @@ use hoptop::{
     },
 };
 
-use crate::{
-    material,
-    report::Report,
-    session::Session,
-    tracked::{SEED, Tracked},
-};
+use crate::{report::Report, session::Session, tracked::Tracked};
 
 const TRACKED: usize = 10_000;
 const SETTLES: Duration = Duration::from_secs(15);
@@ -32,14 +29,24 @@ pub fn print(clock: &Clock, report: &mut Report) {
         println!("\nWhat it costs when idle is measured on Linux only.");
         return;
     }
+    println!("\nIdle with {TRACKED} tracked at 1 RPS, over {} s of each:", SPAN.as_secs());
+    for (what, make) in [("nothing changes", Tracked::still as Make), ("each answer is a first one", Tracked::make)] {
+        let share = share(make, clock);
+        println!("  {what}: {}.", report.at_most(&format!("idle, {what}"), (1e6 * share, 5_000.0), "µs a second"));
+    }
+}
+
+type Make = fn(&Path, usize, &Clock) -> Tracked;
+
+/// How much of a core it takes.
+fn share(make: Make, clock: &Clock) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    drop(Tracked::make(&path, TRACKED, clock));
+    let Tracked { world, .. } = make(&path, TRACKED, clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let url = runtime.block_on(async {
         let listener = server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let world = material::world(SEED, TRACKED, clock.now().wall);
         let service = Service::new(world, Limits { rps: 1.0, ..Limits::default() });
         tokio::spawn(server::serve(listener, Arc::new(Mutex::new(service)), clock.clone(), std::future::pending()));
         url
@@ -53,11 +60,10 @@ pub fn print(clock: &Clock, report: &mut Report) {
     wait(&mut session, SETTLES, clock);
     let before = spent(&session);
     wait(&mut session, SPAN, clock);
-    let share = 100.0 * (spent(&session) - before) / SPAN.as_secs_f64();
-    let said = report.at_most("idle, thousandths of a core", (10.0 * share, 5.0), "thousandths of a core");
-    println!("\nIdle with {TRACKED} tracked at 1 RPS, over {} s: {said}.", SPAN.as_secs());
+    let share = (spent(&session) - before) / SPAN.as_secs_f64();
     session.press("q");
     session.end();
+    share
 }
 
 /// Looks at what is drawn for so long.

@@ -1,14 +1,17 @@
 //! A store of transactions that are all under way, some of them with answers and alerts.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use chrono::TimeDelta;
 use hoptop::{
     alerts,
     clock::Clock,
     domain::{ids::RowId, transaction::NewTransaction},
-    sim::world::World,
-    store::{Seen, Store},
+    sim::{
+        plan::{Answer, Stage},
+        world::{CountsFrom, World},
+    },
+    store::{Receipt, Seen, Store},
 };
 
 use crate::material;
@@ -21,7 +24,7 @@ const ANSWERED: usize = 200;
 /// What is tracked, with the world that it is from.
 pub struct Tracked {
     pub store: Store,
-    world: World,
+    pub world: World,
     told: Vec<(RowId, NewTransaction)>,
 }
 
@@ -37,9 +40,7 @@ impl Tracked {
             new.told.ticket = index.is_multiple_of(4).then(|| format!("SUP-{index}"));
             new.labels = vec![format!("batch-{}", index / 100)];
         }
-        let report = store.import(PROFILE, batch.clone(), now).wait().unwrap();
-        let told: Vec<_> = (report.added.first[0].0..).map(RowId).zip(batch).collect();
-        let tracked = Self { store, world, told };
+        let tracked = Self::track(store, (world, batch), clock);
         for place in 0..ANSWERED.min(count) {
             let said = if place.is_multiple_of(9) { ("needs_gas", 2) } else { ("ongoing", 1) };
             let seen = tracked.seen(place, said, clock);
@@ -48,11 +49,42 @@ impl Tracked {
         tracked
     }
 
+    /// So many of which nothing is heard but what was heard before: under way, and not due for hours.
+    pub fn still(path: &Path, count: usize, clock: &Clock) -> Self {
+        const ESTIMATE: Duration = Duration::from_secs(7_200);
+        let now = clock.now().wall;
+        let seeded = material::world(SEED, count, now);
+        let mut transfers: Vec<_> = seeded
+            .transfers()
+            .iter()
+            .map(|new| seeded.find(new.told.transaction_id.as_str()).unwrap().clone())
+            .collect();
+        for (index, transfer) in transfers.iter_mut().enumerate() {
+            transfer.stages = vec![Stage::new(Duration::ZERO, Answer::record("ongoing", 1))];
+            transfer.begins = TimeDelta::hours(-1);
+            transfer.new.told.estimate = Some(ESTIMATE);
+            transfer.new.told.submitted_at = Some(now - TimeDelta::seconds((index % 600) as i64));
+        }
+        let world = World::scripted(transfers, now, CountsFrom::Start);
+        let batch = world.transfers();
+        let tracked = Self::track(Store::open(path).unwrap(), (world, batch), clock);
+        let heard = |place| tracked.store.observe(tracked.seen(place, ("ongoing", 1), clock), alerts::judge);
+        let kept: Vec<Receipt<()>> = (0..count).map(heard).collect();
+        kept.into_iter().for_each(|kept| kept.wait().unwrap());
+        tracked
+    }
+
+    fn track(store: Store, (world, batch): (World, Vec<NewTransaction>), clock: &Clock) -> Self {
+        let report = store.import(PROFILE, batch.clone(), clock.now().wall).wait().unwrap();
+        let told = (report.added.first[0].0..).map(RowId).zip(batch).collect();
+        Self { store, world, told }
+    }
+
     /// What is heard of one of them.
     pub fn seen(&self, place: usize, said: (&str, usize), clock: &Clock) -> Seen {
         let (row, new) = &self.told[place % self.told.len()];
         let transfer = self.world.find(new.told.transaction_id.as_str()).unwrap();
-        let body = material::body(transfer, said, std::time::Duration::from_secs(60));
+        let body = material::body(transfer, said, Duration::from_secs(60));
         material::seen(*row, (&new.told, body), clock.now().wall)
     }
 }

@@ -49,7 +49,7 @@ macro_rules! is_right {
 
 columns! {
     /// The mark of the gravest alert.
-    Severity "sev" "" 2 0 left,
+    Severity "sev" "SEV" 3 0 left,
     /// The router status.
     Status "status" "STATUS" 11 1 left,
     /// The hash.

@@ -12,7 +12,14 @@ use ratatui::{
 
 use super::{Look, columns, layout::Panes, marks, put_lines};
 use crate::{
-    domain::{alert::Alert, glance, ids::RowId, span, transaction::Transaction, width},
+    domain::{
+        alert::{self, Alert},
+        glance,
+        ids::RowId,
+        span,
+        transaction::Transaction,
+        width,
+    },
     tui::{
         command::Id,
         model::{Overlay, columns::Column, list::Tab},
@@ -100,7 +107,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     let severity = look.model.severity(tx.id);
     match column {
         Column::Severity => match set_aside(look.model.alerts_of(tx.id)) {
-            Some(mark) => (format!("{mark}{}", glance::mark(severity)), theme.dim()),
+            Some(mark) => (mark, theme.dim()),
             None => {
                 (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
@@ -118,11 +125,11 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     }
 }
 
-/// The mark of a transaction of whose alerts none fires.
-fn set_aside(alerts: &[Alert]) -> Option<&'static str> {
-    let is_set_aside = !alerts.is_empty() && alerts.iter().all(|alert| alert.set_aside.is_some());
+/// The mark of a transaction of whose alerts none fires: how it was set aside, and how grave it is.
+fn set_aside(alerts: &[Alert]) -> Option<String> {
+    let Some((false, severity)) = alert::urgency(alerts) else { return None };
     let is_snoozed = alerts.iter().all(|alert| alert.snoozed().is_some());
-    is_set_aside.then_some(if is_snoozed { "z" } else { "a" })
+    Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, glance::mark(Some(severity))))
 }
 
 /// How the countdown looks: near the deadline, past it, past it and confirmed.

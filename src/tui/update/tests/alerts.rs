@@ -3,10 +3,7 @@
 use super::*;
 use crate::{
     domain::alert::{Acknowledgement, Alert, SetAside, Severity, Snooze, Snoozed},
-    tui::{
-        effect::SnoozeLength,
-        model::{alerts::AlertTab, prompt::Prompt},
-    },
+    tui::{effect::SnoozeLength, model::alerts::AlertTab},
 };
 
 fn of(row: i64, rule: Rule) -> Alert {

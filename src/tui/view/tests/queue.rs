@@ -33,6 +33,17 @@ fn marks_beside_the_detail() {
 }
 
 #[test]
+fn what_was_set_aside_stays_as_grave_as_it_was() {
+    let mut model = dashboard(WIDE);
+    let taken = Acknowledgement { at: now().wall, note: None };
+    let selected = model.list.selected.unwrap();
+    let grave = Alert { set_aside: Some(SetAside::Acknowledged(taken)), ..alert(Rule::Overdue, Some(selected), "") };
+    hear(&mut model, everything(Vec::new(), vec![grave]), None, now());
+    let drawn = screen(&model);
+    assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
+}
+
+#[test]
 fn a_range_that_is_open() {
     insta::assert_snapshot!(screen(&after(SMALL, &["Esc", "v", "j"], "")));
 }
