@@ -3,12 +3,18 @@
 //! A guess for a field that a person sees; it must never say one where the text has two.
 
 /// What is numbered in the same way and is no ticket.
-const OTHERS: [&str; 11] = ["AES", "BIP", "CAIP", "CVE", "EIP", "ERC", "HTTP", "ISO", "RFC", "SHA", "UTF"];
+const OTHERS: [&str; 13] =
+    ["AES", "BIP", "CAIP", "CVE", "EIP", "ERC", "GMT", "HTTP", "ISO", "RFC", "SHA", "UTC", "UTF"];
 
 /// The only ticket's number in a text.
 pub fn ticket(text: &str) -> Option<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
-    let mut found = text.split(|letter| !is_part(letter)).filter(|word| is_ticket(word));
+    // What a link asks for is none of the ticket's words.
+    let words = text.split_whitespace().map(|word| match word.split_once('?') {
+        Some((link, _)) if link.contains("://") => link,
+        _ => word,
+    });
+    let mut found = words.flat_map(|word| word.split(|letter| !is_part(letter))).filter(|word| is_ticket(word));
     let first = found.next()?;
     found.all(|other| other == first).then(|| first.to_owned())
 }
@@ -16,7 +22,9 @@ pub fn ticket(text: &str) -> Option<String> {
 fn is_ticket(word: &str) -> bool {
     let Some((project, number)) = word.split_once('-') else { return false };
     let is_project = (2..=10).contains(&project.len()) && project.bytes().all(|letter| letter.is_ascii_uppercase());
-    let is_number = (2..=7).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit());
+    let is_number = (2..=7).contains(&number.len())
+        && number.bytes().all(|digit| digit.is_ascii_digit())
+        && !number.starts_with('0');
     is_project && is_number && !OTHERS.contains(&project)
 }
 
@@ -30,7 +38,8 @@ mod tests {
             "SUP-4412",
             "Re: [SUP-4412] where is my money? (SUP-4412)",
             "https://desk.example/browse/SUP-4412?focused=1",
-            "an ERC-20 token, SUP-4412, HTTP-404",
+            "an ERC-20 token, SUP-4412, HTTP-404, 14:26 UTC-05:00",
+            "SUP-4412 https://bridge.example/tx?quoteId=QT-4412",
         ] {
             assert_eq!(ticket(text).as_deref(), Some("SUP-4412"), "{text}");
         }
@@ -42,6 +51,8 @@ mod tests {
             "sup-4412",
             "SUP-4412-3",
             "SUP-1",
+            "SUP-012",
+            "14:26 UTC-10:00",
             "0xAB-4412",
             "x_SUP-4412",
             "SUP-",

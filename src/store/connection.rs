@@ -123,8 +123,15 @@ pub(super) fn at_one_moment<T>(
     struct Moment<'a>(&'a Connection);
     impl Drop for Moment<'_> {
         fn drop(&mut self) {
-            if let Err(error) = self.0.prepare_cached("COMMIT").and_then(|mut statement| statement.execute([])) {
-                tracing::error!("a reading of the store goes on: {error}");
+            let end = |how| self.0.prepare_cached(how).and_then(|mut statement| statement.execute([]));
+            // A reading that is called off just now may fail to end, once; a fault may have ended it already.
+            for how in ["COMMIT", "COMMIT", "ROLLBACK"] {
+                if self.0.is_autocommit() {
+                    return;
+                }
+                if let Err(error) = end(how) {
+                    tracing::warn!("a reading of the store didn't end: {error}");
+                }
             }
         }
     }

@@ -137,6 +137,27 @@ mod tests {
     use crate::domain::fixtures;
 
     #[test]
+    fn news_and_what_is_read_because_of_them_are_of_one_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        let import =
+            |number| store.import("default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH).wait().unwrap();
+        let follower = Follower::new(&store).unwrap();
+        let counted = follower.news_with(|_, reader| {
+            let before = reader.tracked()?;
+            import(1);
+            // A reading within is of the same moment, and doesn't end it.
+            let Feed { changes, .. } = reader.changes_after(0, 10)?;
+            Ok((before, changes.len(), reader.tracked()?))
+        });
+        assert_eq!(counted.unwrap(), (0, 0, 0));
+        // After a fault it is over too.
+        follower.news_with(|_, _| Err::<(), _>(StoreError::Closed)).unwrap_err();
+        assert_eq!(follower.read(Reader::tracked).unwrap(), 1);
+        assert_eq!(follower.news().unwrap().changes.len(), 1);
+    }
+
+    #[test]
     fn news_that_nothing_could_be_made_of_come_again() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();

@@ -17,9 +17,9 @@ use super::{
 };
 
 /// After so many looks it is asked whether the file is still there: every second.
-const MISSED: u64 = 4;
-/// The same for whether another process has found damage: every five seconds.
-const SUSPECTED: u64 = 20;
+const LOOKS_FOR_FILE: u64 = 4;
+/// After so many looks it is asked whether another process has found damage: every five seconds.
+const LOOKS_FOR_DAMAGE: u64 = 20;
 /// For so many looks in a row, of 250 ms each, the writer is at the same batch before it counts as waiting.
 const LOOKS: u32 = 12;
 
@@ -151,7 +151,8 @@ impl Health {
         }
     }
 
-    /// The watcher looks, every 250 ms: is the file there, does the writer get on? Returns whether there is news.
+    /// The watcher looks, every 250 ms: does the writer get on, and now and then, is the file there, and sound as far as others
+    /// know? Returns whether there is news.
     pub(super) fn look(&self) -> bool {
         let before = self.trouble();
         let turn = self.turn.load(Ordering::Relaxed);
@@ -161,10 +162,10 @@ impl Health {
             state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
             state.looks += 1;
             // Not while somebody of this process writes there, who holds the state meanwhile.
-            let presence = self.presence.as_ref().filter(|_| state.looks.is_multiple_of(SUSPECTED));
+            let presence = self.presence.as_ref().filter(|_| state.looks.is_multiple_of(LOOKS_FOR_DAMAGE));
             (state.looks, presence.and_then(Presence::suspicion))
         };
-        if looks.is_multiple_of(MISSED) && self.is_gone() {
+        if looks.is_multiple_of(LOOKS_FOR_FILE) && self.is_gone() {
             self.note(&Trouble::Gone(self.path.clone()));
         }
         if let Some(reason) = suspicion {
@@ -231,7 +232,7 @@ mod tests {
         let (one, other) = (health(), health());
         let damage = Trouble::Broken("a torn page".into());
         one.note(&damage);
-        let news = (0..SUSPECTED).filter(|_| other.look()).count();
+        let news = (0..LOOKS_FOR_DAMAGE).filter(|_| other.look()).count();
         assert_eq!((news, other.trouble()), (1, Some(damage)));
         assert!(other.begin().is_err(), "and nothing more is written");
     }

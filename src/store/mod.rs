@@ -153,7 +153,7 @@ impl Store {
         let signal = Arc::clone(&watcher);
         let writer = match opened.connection {
             Ok(connection) => Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move |number| {
-                signal.committed(number)
+                signal.batch_ended(number)
             })?,
             Err(trouble) => {
                 health.note(&trouble);
@@ -268,8 +268,8 @@ impl Store {
         &self.path
     }
 
-    /// Wakes whoever waits on it after each commit: of this process at once, of others within 250 ms. It carries no
-    /// news itself; read the feed.
+    /// Wakes whoever waits on it after each commit, of this process at once, of others within 250 ms, and when the trouble is
+    /// another. It carries no news itself; read the feed.
     pub fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
         self.watcher.subscribe()
     }

@@ -339,13 +339,23 @@ fn a_transaction_is_found_by_hash_part_and_url() {
 #[test]
 fn a_failing_write_is_undone_alone() {
     let (_folder, store) = open();
+    // Held until the others wait too, so that they are written together.
+    let (go_on, held) = std::sync::mpsc::channel::<()>();
+    let first = store.writer.submit(move |_| {
+        held.recv().unwrap();
+        Ok(())
+    });
     let failing = store.writer.submit(|db| {
+        db.execute("INSERT INTO pauses VALUES ('default', 1)", [])?;
         db.execute("INSERT INTO labels VALUES (99, 'orphan')", [])?;
         Ok(())
     });
     let fine = store.import("default", vec![fixtures::new(1)], at(0));
+    go_on.send(()).unwrap();
+    first.wait().unwrap();
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
     assert_eq!(fine.wait().unwrap().added.count, 1);
+    assert_eq!(store.reader().unwrap().paused_until("default", at(-1)).unwrap(), None);
     let commits = || changes::last_commit(&Connection::open(store.path()).unwrap()).unwrap();
     let before = commits();
     // Alone in its transaction it goes with that.

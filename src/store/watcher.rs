@@ -26,7 +26,7 @@ pub(super) struct Watcher {
     path: PathBuf,
     health: Arc<Health>,
     commits: watch::Sender<u64>,
-    /// The number of this process's last commit.
+    /// The number of the last commit of our writer; -1 before the first.
     own: Arc<AtomicI64>,
     /// The looking thread ends when this sender goes.
     looking: Mutex<Option<Sender<()>>>,
@@ -34,11 +34,17 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
-        Self { path, health, commits: watch::Sender::new(0), own: Arc::default(), looking: Mutex::new(None) }
+        Self {
+            path,
+            health,
+            commits: watch::Sender::new(0),
+            own: Arc::new(AtomicI64::new(-1)),
+            looking: Mutex::new(None),
+        }
     }
 
-    /// This process has ended a batch, with a commit of this number if it wrote anything.
-    pub(super) fn committed(&self, number: Option<i64>) {
+    /// Our writer has ended a batch, with a commit of this number if it wrote anything.
+    pub(super) fn batch_ended(&self, number: Option<i64>) {
         if let Some(number) = number {
             self.own.store(number, Ordering::Release);
         }
@@ -73,7 +79,7 @@ struct Lookout {
 
 impl Lookout {
     fn run(&self, end: &Receiver<()>) {
-        let mut last = self.version().unwrap_or_default();
+        let mut last = self.look().unwrap_or_default();
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
@@ -82,23 +88,34 @@ impl Lookout {
         }
     }
 
-    /// Whether another process has committed since the `last` look.
-    fn has_another_committed(&self, last: &mut i64) -> bool {
+    /// Whether another process has committed since the `last` look, as far as those who follow the store weren't woken after it.
+    fn has_another_committed(&self, last: &mut Seen) -> bool {
         // A file that can't be read now may be read again; what ails it is the health's to say.
-        let next = self.version().unwrap_or(*last);
-        std::mem::replace(last, next) != next && !self.is_own()
+        let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
+        let number = changes::last_commit(&self.connection).unwrap_or(-1);
+        // Earlier versions don't count: where the version moves and the number doesn't, it was one of these.
+        let is_own = number != last.number && number == self.own.load(Ordering::Acquire);
+        *last = Seen { version, number };
+        !is_own
     }
 
-    /// Another one after each commit of another connection.
+    fn look(&self) -> rusqlite::Result<Seen> {
+        Ok(Seen { version: self.version()?, number: changes::last_commit(&self.connection)? })
+    }
+
     fn version(&self) -> rusqlite::Result<i64> {
         // Kept: to prepare it costs more than to ask.
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
+}
 
-    /// Whether the last commit was made by this process: those who follow the store were woken after it.
-    fn is_own(&self) -> bool {
-        changes::last_commit(&self.connection).is_ok_and(|number| number == self.own.load(Ordering::Acquire))
-    }
+/// What was seen at a look.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Another one after each commit of another connection.
+    version: i64,
+    /// The number of the last commit.
+    number: i64,
 }
 
 #[cfg(test)]
@@ -113,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_woken_for_a_commit_of_this_process_is_not_woken_for_it_again() {
+    fn who_was_woken_for_a_commit_of_our_own_is_not_woken_for_it_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
@@ -123,15 +140,23 @@ mod tests {
             commits: here.watcher.commits.clone(),
             own: Arc::clone(&here.watcher.own),
         };
-        let mut last = lookout.version().unwrap();
-        let mut sees = |by: &[&Store]| {
-            by.iter().zip(last * 100..).for_each(|(store, number)| track(store, number));
-            lookout.has_another_committed(&mut last)
+        let (mut last, mut tracked) = (lookout.look().unwrap(), 0);
+        let mut sees = |last: &mut Seen, by: &[&Store]| {
+            for store in by {
+                tracked += 1;
+                track(store, tracked);
+            }
+            lookout.has_another_committed(last)
         };
-        assert!(!sees(&[]) && !sees(&[&here]) && !sees(&[&here, &here]));
-        assert!(sees(&[&there]) && !sees(&[]));
+        assert!(!sees(&mut last, &[]) && !sees(&mut last, &[&here]) && !sees(&mut last, &[&here, &here]));
+        assert!(sees(&mut last, &[&there]) && !sees(&mut last, &[]));
         // What others did before it was there for whoever was woken by it.
-        assert!(!sees(&[&there, &here]));
-        assert!(sees(&[&here, &there]) && sees(&[&there, &there]));
+        assert!(!sees(&mut last, &[&there, &here]));
+        assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
+        // An earlier version counts nothing.
+        let earlier =
+            || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
+        earlier();
+        assert!(lookout.has_another_committed(&mut last) && !lookout.has_another_committed(&mut last));
     }
 }

@@ -1,7 +1,7 @@
 //! The one writer: a thread that takes jobs, runs as many as are waiting in one transaction, and answers after the commit.
 //!
-//! A job that fails is undone alone; a commit that fails, and a fault of the disk, fails all of its jobs. It
-//! must never answer "kept" before the commit, nor write to a file that is damaged or gone.
+//! A job that fails is undone alone; a commit that fails, and a fault of the disk, fails all of its jobs. It must never answer
+//! "kept" before the commit, nor write to a file that is damaged or gone.
 
 use std::{
     path::PathBuf,
@@ -50,18 +50,18 @@ impl<T> Receipt<T> {
 }
 
 impl Writer {
-    /// Starts the thread; `committed` is called after each batch, with the number of its commit if it wrote anything.
+    /// Starts the thread; `ended` is called after each batch, with the number of its commit if it wrote anything.
     pub(super) fn spawn(
         connection: Connection,
         (path, health): (PathBuf, Arc<Health>),
-        committed: impl Fn(Option<i64>) + Send + 'static,
+        ended: impl Fn(Option<i64>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let (jobs, inbox) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
         let mut desk = Desk { connection, path, health, log_limit: LOG_LIMIT, synchronous: None };
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || desk.run(&inbox, &committed))
+            .spawn(move || desk.run(&inbox, &ended))
             .map_err(StoreError::Thread)?;
         Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)), refusal: None })
     }
@@ -163,14 +163,15 @@ where
     }
 }
 
-/// Runs one of several, so that what it did can be undone without the others.
-fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<(), StoreError> {
+/// Runs one of several, so that what it did can be undone without the others; whether it is to be kept.
+fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<bool, StoreError> {
     connection.prepare_cached("SAVEPOINT job")?.execute([])?;
-    if !job.run(connection)? {
+    let is_kept = job.run(connection)?;
+    if !is_kept {
         connection.execute_batch("ROLLBACK TO job")?;
     }
     connection.prepare_cached("RELEASE job")?.execute([])?;
-    Ok(())
+    Ok(is_kept)
 }
 
 /// Whether an error is none of the job's own.
@@ -194,7 +195,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, committed: &dyn Fn(Option<i64>)) {
+    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, ended: &dyn Fn(Option<i64>)) {
         while let Ok(first) = inbox.recv() {
             let mut batch = vec![first];
             batch.extend(inbox.try_iter().take(BATCH - 1));
@@ -205,7 +206,7 @@ impl Desk {
             let number = done.as_ref().copied().unwrap_or_default();
             let outcome = self.health.end(done.map(drop));
             // First, so that whoever holds a receipt knows that those who follow the store have been woken.
-            committed(number);
+            ended(number);
             for job in batch {
                 job.answer(outcome.clone());
             }
@@ -226,20 +227,22 @@ impl Desk {
             self.synchronous = Some(synchronous);
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let before = transaction.total_changes();
+        let (before, mut is_any_kept) = (transaction.total_changes(), false);
         if let [alone] = batch {
             // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
-            if !alone.run(&transaction)? {
-                transaction.rollback()?;
-                return Ok(None);
-            }
+            is_any_kept = alone.run(&transaction)?;
         } else {
-            batch.iter_mut().try_for_each(|job| run_among_others(job.as_mut(), &transaction))?;
+            for job in batch {
+                is_any_kept |= run_among_others(job.as_mut(), &transaction)?;
+            }
         }
-        let has_written = transaction.total_changes() > before;
-        let number = has_written.then(|| changes::count_commit(&transaction)).transpose()?;
+        if !is_any_kept || transaction.total_changes() == before {
+            transaction.rollback()?;
+            return Ok(None);
+        }
+        let number = changes::count_commit(&transaction)?;
         transaction.commit()?;
-        Ok(number)
+        Ok(Some(number))
     }
 
     /// While there is always some reader the log never begins anew by itself.

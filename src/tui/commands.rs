@@ -100,7 +100,9 @@ fn nothing(edit: &Edit) -> &'static str {
         Edit::Note { .. } => "Nothing was changed: it isn't there any more.",
         Edit::Ticket { .. } => "Nothing was changed: the ticket is that already.",
         Edit::Labels { .. } => "Nothing was changed: the labels are so already.",
-        Edit::Acknowledge { .. } => "Nothing was changed: no alert here is new.",
+        Edit::Acknowledge { .. } => {
+            "Nothing was changed: it is acknowledged already, and a note gives way only to another."
+        }
         Edit::Snooze { .. } => "Nothing was changed: no alert stands here.",
         Edit::Unacknowledge(_) => "Nothing was changed: no alert here is set aside.",
     }

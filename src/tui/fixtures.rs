@@ -290,7 +290,7 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
         news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });
     }
     let (profile_alerts, oldest_answer) = (desk.profile_alerts.clone(), desk.oldest_answer());
-    desk.take(Msg::News(Box::new(Heard { news, poller, profile_alerts, oldest_answer })), now)
+    desk.take(Msg::News(Box::new(Heard { news, poller, profile_alerts, oldest_answer, ..Heard::default() })), now)
 }
 
 /// Presses keys, one after the other; what the last of them brings.

@@ -257,7 +257,8 @@ impl Dashboard {
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
             self.next_tick = now.mono + SECOND;
-            // The second's frame shows what a reading brings that begins now, unless the last one goes on.
+            // The second's frame shows what a reading brings that begins now, unless something is under way since the last
+            // second, which may take long.
             let goes_on = !self.tasks.is_empty();
             if !self.read_if_wanted() || goes_on {
                 self.pace.want(Cause::News);

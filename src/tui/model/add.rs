@@ -171,8 +171,11 @@ impl AddForm {
     fn guess_ticket(&mut self, text: &str) {
         let is_text = |found: &Found| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
         let guess = if self.found.iter().all(is_text) { intake::ticket(text) } else { None };
-        if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket) {
-            *field = Input::new(guess.unwrap_or_default());
+        let guess = guess.unwrap_or_default();
+        if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket)
+            && field.value() != guess
+        {
+            *field = Input::new(guess);
         }
     }
 

@@ -232,6 +232,8 @@ pub struct Model {
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
+    /// Until when a person wants nothing polled, whether that has come or not: known before the poller says so.
+    pub paused_until: Option<DateTime<Utc>>,
     /// What stands in the way of keeping things in the store, if anything does.
     pub trouble: Option<String>,
     /// Where the person was, if everything is shown only for the sake of what they looked for.
@@ -276,6 +278,7 @@ impl Model {
             quote: None,
             looked_at: None,
             poller: None,
+            paused_until: None,
             trouble: None,
             detour: None,
             notice: None,
@@ -457,7 +460,8 @@ impl Model {
 
     /// Until when nothing is polled, since a person wants so.
     pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.live_poller(now)?.paused_until.filter(|until| *until > now)
+        self.live_poller(now)?;
+        self.paused_until.filter(|until| *until > now)
     }
 
     /// Says something for a while.

@@ -205,12 +205,13 @@ impl Dashboard {
         self.commits.mark_unchanged();
         (self.reading, self.read_again) = (true, false);
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
-        let store = self.store.clone();
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
         self.spawn(move || {
             let heard = follower.news_with(|news, reader| {
                 Ok(Heard {
                     news,
                     poller: reader.poller(&profile)?,
+                    paused_until: reader.paused_until(&profile, at)?,
                     profile_alerts: reader.profile_alerts()?,
                     oldest_answer: reader.oldest_answer(&profile)?,
                 })

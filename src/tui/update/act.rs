@@ -85,9 +85,9 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     };
     match standing {
         Some([]) => model.tell(Tone::Bad, "Nothing to acknowledge: no alert stands here.", now),
-        // Who takes it on has more to say.
+        // What was said of it is there to be changed.
         Some([alert]) if alert.acknowledged().is_some() => {
-            let prompt = again(alert);
+            let prompt = note_prompt(alert);
             model.overlay = Overlay::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
@@ -97,8 +97,8 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     }
 }
 
-/// The prompt for an alert's acknowledgement, with the words of the one that stands.
-pub(super) fn again(alert: &Alert) -> Prompt {
+/// The prompt for an alert's acknowledgement, with the words of the one that stands, if one does.
+pub(super) fn note_prompt(alert: &Alert) -> Prompt {
     let note = alert.acknowledged().and_then(|taken| taken.note.clone());
     Prompt::new(Purpose::AcknowledgeAlerts(vec![alert.id]), note.unwrap_or_default())
 }

@@ -95,6 +95,6 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         Some(row) if row.alert.cleared_at.is_some() => {
             model.tell(Tone::Bad, "Nothing to acknowledge: it is resolved.", now);
         }
-        Some(row) => model.overlay = Overlay::Prompt(act::again(&row.alert)),
+        Some(row) => model.overlay = Overlay::Prompt(act::note_prompt(&row.alert)),
     }
 }

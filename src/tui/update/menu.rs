@@ -44,7 +44,7 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> Vec<Effect> {
         }
         Choice::Order(by) => order::choose(model, by, now),
         Choice::Theme(name) => theme::choose(model, name, now),
-        Choice::Pause(minutes) => poll::pause_for(model, minutes, now),
+        Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Leave => Vec::new(),
     }
 }

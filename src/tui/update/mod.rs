@@ -132,6 +132,8 @@ pub struct Heard {
     pub news: News,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
+    /// Until when a person wants nothing of it polled, if so.
+    pub paused_until: Option<DateTime<Utc>>,
     /// What stands for profiles as a whole.
     pub profile_alerts: Vec<Alert>,
     /// The oldest answer among those that are polled.

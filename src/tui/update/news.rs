@@ -12,11 +12,12 @@ use crate::{
 
 /// What changed in the store.
 pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
-    let Heard { news, poller, mut profile_alerts, oldest_answer } = heard;
+    let Heard { news, poller, paused_until, mut profile_alerts, oldest_answer } = heard;
     let quote = quote::on_news(model, &news);
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
+    model.paused_until = paused_until;
     model.charts.stale = true;
     // Most polls bring no news, and most of these are about what isn't shown.
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
-
 use super::{Effect, marks};
 use crate::{
     clock::Now,
@@ -51,7 +49,6 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
 /// Offers how long nothing is to be polled; if nothing is by now, polls again.
 pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.paused_until(now.wall).is_some() {
-        foretell(model, None);
         return vec![Effect::Pause(None)];
     }
     let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
@@ -59,19 +56,6 @@ pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     let remark = "It leaves the budget to others. Nothing that goes wrong is seen meanwhile; what you poll by hand is still asked.";
     model.overlay = Overlay::Menu(Menu::new("Pause polling for", remark, entries));
     Vec::new()
-}
-
-/// Has nothing polled for so many minutes.
-pub(super) fn pause_for(model: &mut Model, minutes: i64, now: Now) -> Vec<Effect> {
-    foretell(model, now.wall.checked_add_signed(TimeDelta::minutes(minutes)));
-    vec![Effect::Pause(Some(minutes))]
-}
-
-/// Shows at once what whoever polls will say in a moment, so that the same key takes it back.
-fn foretell(model: &mut Model, paused_until: Option<DateTime<Utc>>) {
-    if let Some(report) = &mut model.poller {
-        report.paused_until = paused_until;
-    }
 }
 
 /// What so many requests cost.

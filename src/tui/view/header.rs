@@ -63,8 +63,8 @@ fn health(look: &Look<'_>) -> Span<'static> {
         return Span::styled("DEMO ", look.theme.info());
     }
     match look.model.live_poller(look.now.wall).map(|report| report.health.as_str()) {
-        Some("paused") => Span::styled("PAUSED ", look.theme.warning()),
-        Some("live") => Span::styled("LIVE ", look.theme.good()),
+        Some("live" | "paused") if is_paused => Span::styled("PAUSED ", look.theme.warning()),
+        Some("live" | "paused") => Span::styled("LIVE ", look.theme.good()),
         Some(trouble) => Span::styled(format!("{} ", trouble.to_uppercase()), look.theme.critical()),
         None => Span::styled("NOT POLLING ", look.theme.warning()),
     }

@@ -125,10 +125,11 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     }
 }
 
-/// The mark of a transaction of whose alerts none fires: how it was set aside, and how grave it is.
+/// The mark of a transaction of whose alerts none fires: how grave the gravest is, and how it was set aside.
 fn set_aside(alerts: &[Alert]) -> Option<String> {
     let Some((false, severity)) = alert::urgency(alerts) else { return None };
-    let is_snoozed = alerts.iter().all(|alert| alert.snoozed().is_some());
+    let gravest = |alert: &&Alert| alert.rule.severity() == severity;
+    let is_snoozed = alerts.iter().filter(gravest).all(|alert| alert.snoozed().is_some());
     Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, glance::mark(Some(severity))))
 }
 
