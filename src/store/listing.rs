@@ -244,6 +244,12 @@ impl<'a> Listing<'a> {
         Ok(self.rows(Some(&standing), way, 1)?.first().copied())
     }
 
+    /// The row that stands first, or last.
+    pub fn outermost(&self, first: bool) -> Result<Option<RowId>, StoreError> {
+        let way = if first { Way::Forwards } else { Way::Backwards };
+        Ok(self.rows(None, way, 1)?.first().copied())
+    }
+
     fn rows(&self, from: Option<&Standing>, way: Way, most: usize) -> Result<Vec<RowId>, StoreError> {
         let mut found = Vec::new();
         let last = self.stretches.len().saturating_sub(1);

@@ -66,13 +66,19 @@ pub(super) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreErr
     Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, outline }))
 }
 
-/// The next transaction with an alert in a list, behind a row or before it.
+/// The next transaction with an alert in a list, behind a row or before it, and on from the list's other end; none if no other has
+/// one.
 pub(super) fn alert(
     reader: &Reader,
     (filter, now): (&Filter, DateTime<Utc>),
     (row, forwards): (RowId, bool),
 ) -> Result<Option<RowId>, StoreError> {
-    reader.listing(&filter.and(&Tab::Attention.filter()), now).next(row, forwards)
+    let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
+    let next = match alerting.next(row, forwards)? {
+        None => alerting.outermost(forwards)?,
+        next => next,
+    };
+    Ok(next.filter(|next| *next != row))
 }
 
 /// Tickets or labels that begin so.
@@ -162,4 +168,40 @@ pub(super) fn overview(
         let listed = Listing { view, total, before };
         Ok(Overview { tabs, alerts: firing, set_aside, most_urgent: reader.most_urgent()?, listed })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{
+            alert::{AlertStep, Rule},
+            fixtures,
+            status::RouterStatus,
+        },
+        store::{Seen, Store},
+    };
+
+    #[test]
+    fn behind_the_last_transaction_with_an_alert_comes_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        let now = DateTime::UNIX_EPOCH;
+        let batch = (1..=4).map(fixtures::new).collect();
+        let rows = store.import("default", batch, now).wait().unwrap().added.first;
+        let (reader, filter) = (store.reader().unwrap(), Filter::everything());
+        let next = |row, forwards| alert(&reader, (&filter, now), (row, forwards)).unwrap();
+        assert_eq!(next(rows[1], true), None);
+        let raise = |row| {
+            let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: now };
+            let judge = |_: &_, _: &_, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }];
+            store.observe(seen, judge).wait().unwrap();
+        };
+        raise(rows[1]);
+        assert_eq!((next(rows[1], true), next(rows[3], true)), (None, Some(rows[1])));
+        raise(rows[2]);
+        for forwards in [true, false] {
+            assert_eq!((next(rows[1], forwards), next(rows[2], forwards)), (Some(rows[2]), Some(rows[1])));
+        }
+    }
 }

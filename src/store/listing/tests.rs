@@ -222,6 +222,8 @@ fn pages(
         prop_assert_eq!(listing.next(*row, true).unwrap(), expected.get(place + 1).copied());
         let previous = place.checked_sub(1).and_then(|place| expected.get(place)).copied();
         prop_assert_eq!(listing.next(*row, false).unwrap(), previous);
+        let ends = [true, false].map(|first| listing.outermost(first).unwrap());
+        prop_assert_eq!(ends, [expected.first().copied(), expected.last().copied()]);
     }
     Ok(())
 }

@@ -167,16 +167,25 @@ impl AddForm {
         self.guess_ticket(&text);
     }
 
-    /// A ticket's text names its ticket; of a table or an object what it says itself counts.
+    /// A ticket's text names its ticket; of a table or an object what it says itself counts. Where all is known already nothing
+    /// would come of it.
     fn guess_ticket(&mut self, text: &str) {
         let is_text = |found: &Found| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
-        let guess = if self.found.iter().all(is_text) { intake::ticket(text) } else { None };
+        let is_known = |found: &Found| found.known.is_some() || found.verdict() == Verdict::Nothing;
+        let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
+        let guess = if is_wanted { intake::ticket(text) } else { None };
         let guess = guess.unwrap_or_default();
         if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket)
             && field.value() != guess
         {
             *field = Input::new(guess);
         }
+    }
+
+    /// The ticket that a person has written for what they open.
+    pub fn own_ticket(&self) -> Option<String> {
+        let written = self.extras.get(Extra::Ticket as usize).filter(|_| self.has_own_ticket);
+        written.and_then(|field| text::clean_or_none(field.value()))
     }
 
     /// The hashes of which isn't known whether they are tracked; who asks is to bring the answer to
@@ -194,12 +203,14 @@ impl AddForm {
     pub fn take_in(&mut self, known: HashMap<String, Option<RowId>>) -> bool {
         self.tracked.extend(known);
         self.asked = false;
+        let text = self.text();
         for found in &mut self.found {
             let row = found.asked().map(|asked| self.tracked.get(asked.as_str()).copied());
             // What was pasted since is still asked about.
             self.asked |= row == Some(None);
             found.known = row.flatten().flatten();
         }
+        self.guess_ticket(&text);
         !self.asked && std::mem::take(&mut self.submitted)
     }
 

@@ -9,7 +9,8 @@ use super::{Effect, quote};
 use crate::{
     clock::Now,
     domain::{ask, ids::RowId, text},
-    store::ImportReport,
+    store::{Edit, ImportReport},
+    tui::effect::Work,
     tui::model::{
         Model, Overlay, Screen, Tone,
         add::{Focus, Found, Verdict},
@@ -181,11 +182,17 @@ fn submit(model: &mut Model) -> Vec<Effect> {
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     let is_of_alerts = model.screen == Screen::Alerts || model.alert_list.is_behind;
+    // What a person wrote for it isn't lost because it is known.
+    let ticket = match &model.overlay {
+        Overlay::Add(form) => form.own_ticket(),
+        _ => None,
+    };
+    let work = ticket.map(|ticket| Effect::Work(Work::Edit(Edit::Ticket { rows: vec![row], ticket: Some(ticket) })));
     model.overlay = Overlay::None;
     model.open_detail();
     let effects = reveal(model, row);
     model.alert_list.is_behind = is_of_alerts;
-    effects
+    effects.into_iter().chain(work).collect()
 }
 
 /// Shows a transaction, whatever view and filter hide it, which come back by Esc; one that the store hasn't told us of yet as

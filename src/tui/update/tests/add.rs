@@ -65,6 +65,17 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
     go_to(&mut model, Focus::Text);
     model.take(Msg::Paste("SUP-4415".into()), now());
     assert_eq!(ticket(&model), "OPS-7");
+    // Of what is known nothing would come of a guess, but what a person wrote is done.
+    let known = format!("0x{:064x}", 98);
+    let mut model = pasted(&format!("SUP-4412: {known}\n"));
+    assert_eq!(ticket(&model), "SUP-4412");
+    model.take(Msg::Known(HashMap::from([(known, Some(RowId(21)))])), now());
+    assert_eq!(ticket(&model), "");
+    go_to(&mut model, Focus::Extra(Extra::Ticket));
+    type_in(&mut model, "OPS-7", now());
+    let edit = Edit::Ticket { rows: vec![RowId(21)], ticket: Some("OPS-7".into()) };
+    assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Work(Work::Edit(edit))));
+    assert_eq!(model.screen, Screen::Detail);
     // A row says itself which ticket is its own.
     let row = "0x".to_owned() + &"9".repeat(64) + ",42161,8453,quote-12";
     assert_eq!(ticket(&pasted(&format!("{row}\nSUP-4412"))), "");
