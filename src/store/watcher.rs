@@ -59,9 +59,10 @@ impl Watcher {
             let connection = connection::open_for_reading(&self.path)?;
             let health = Arc::downgrade(&self.health);
             let lookout = Lookout { connection, health, commits: self.commits.clone(), own: Arc::clone(&self.own) };
+            let last = lookout.look().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || lookout.run(&end))
+                .spawn(move || lookout.run(&end, last))
                 .map_err(StoreError::Thread)?;
             *looking = Some(alive);
         }
@@ -78,8 +79,7 @@ struct Lookout {
 }
 
 impl Lookout {
-    fn run(&self, end: &Receiver<()>) {
-        let mut last = self.look().unwrap_or_default();
+    fn run(&self, end: &Receiver<()>, mut last: Seen) {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {

@@ -64,7 +64,9 @@ async fn a_file_that_goes_away_is_noticed_and_not_written_to() {
     let mut commits = store.subscribe().unwrap();
     let elsewhere = folder.path().join("elsewhere.db");
     fs::rename(store.path(), &elsewhere).unwrap();
-    commits.changed().await.unwrap();
+    while store.trouble().is_none() {
+        commits.changed().await.unwrap();
+    }
     assert!(matches!(store.trouble(), Some(Trouble::Gone(_))));
     let late = store.import("default", vec![fixtures::new(2)], at(1));
     let refused = tokio::task::spawn_blocking(|| late.wait()).await.unwrap().unwrap_err();
