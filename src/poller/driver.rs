@@ -443,7 +443,13 @@ impl<W: Wire> Driver<W> {
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
         if self.reporter.take(&report, now.mono) || stopping {
-            self.setup.store.report(&self.setup.profile, report).detach();
+            let receipt = self.setup.store.report(&self.setup.profile, report);
+            // Nobody waits for it; but while it is written a clock that is paused stands still.
+            drop(spawn_blocking(move || {
+                if let Err(error) = receipt.wait() {
+                    tracing::debug!("how the poller gets on was not kept: {error}");
+                }
+            }));
         }
     }
 
