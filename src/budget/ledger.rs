@@ -120,6 +120,11 @@ impl Ledger {
         free.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
     }
 
+    /// Whether anybody waits for a slot.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// Takes a slot to send at `now`, if one is free and nobody else's turn comes first. Returns how many others wait.
     pub(super) fn take(&mut self, id: SlotId, now: Mono) -> Result<usize, Refused> {
         let (count, window) = self.shape();

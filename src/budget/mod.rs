@@ -113,7 +113,7 @@ impl Budget {
 
     /// Takes a slot to send at `now`; refused before some moment, or until something happens.
     pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
-        if let Some((refused, _)) = self.refused.filter(|(_, until)| now < *until) {
+        if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
         let slot = self.next_slot;
@@ -129,15 +129,24 @@ impl Budget {
                 Err(Refused::Until(now + OTHERS))
             }
             Err(refused) => {
-                self.refused = match refused {
-                    Refused::Until(ready) if ready > now + REFUSAL => None,
-                    Refused::Until(ready) => Some((refused, ready)),
-                    // Each slot waits for an answer to this process, which is told here first.
-                    Refused::UntilAnswered => Some((refused, now + REFUSAL)),
-                };
+                self.remember(refused, now);
                 Err(refused)
             }
         }
+    }
+
+    fn remember(&mut self, refused: Refused, now: Mono) {
+        self.refused = match refused {
+            Refused::Until(ready) if ready > now + REFUSAL => None,
+            Refused::Until(ready) => Some((refused, ready)),
+            // Each slot waits for an answer to this process, which is told here first.
+            Refused::UntilAnswered => Some((refused, now + REFUSAL)),
+        };
+    }
+
+    /// What [`Self::take`] would say for sure, without another look at the ledger; whoever knows that need not know what to send.
+    pub fn refusal(&self, now: Mono) -> Option<Refused> {
+        self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
     /// Hands a slot back at `now`: its request ended so at `at`, perhaps a while ago. Returns how long the request took.
@@ -146,7 +155,14 @@ impl Budget {
         let since = self.taken.remove(&slot).unwrap_or(at);
         self.notes.push(Note { slot, returned, at });
         // If it can't be written now it is with the next one, or by `tend`.
-        self.update(now, |_, _| ()).ok();
+        let is_written = self.update(now, |_, _| ()).is_ok();
+        // Who waits while nobody else does needs no place in the queue.
+        if is_written
+            && !self.ledger.is_wanted()
+            && let Some(ready) = self.ledger.ready_at().filter(|ready| *ready > now)
+        {
+            self.remember(Refused::Until(ready), now);
+        }
         at.since(since)
     }
 

@@ -348,6 +348,23 @@ fn a_refusal_counts_until_its_moment_without_another_look() {
 }
 
 #[test]
+fn who_hands_back_alone_knows_without_another_look_when_the_next_may_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = |from| Budget::shared(folder.path(), "aa", 1.0, now(from)).unwrap();
+    let mut budget = open(0);
+    let ticket = budget.take(at(1_000)).unwrap();
+    answered(&mut budget, ticket, 1_200);
+    assert_eq!(budget.refusal(at(1_201)), Some(Refused::Until(at(2_200))));
+    assert_eq!(budget.refusal(at(2_200)), None);
+    let ticket = budget.take(at(2_200)).unwrap();
+    // Where another waits, who is next is the file's to say.
+    assert!(open(2_300).take(at(2_300)).is_err());
+    answered(&mut budget, ticket, 2_400);
+    assert_eq!(budget.refusal(at(2_401)), None);
+    assert_eq!(budget.take(at(2_401)), Err(Refused::Until(at(3_400))));
+}
+
+#[test]
 fn while_each_slot_waits_for_our_own_answer_nobody_looks_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();

@@ -41,6 +41,15 @@ pub enum Action {
     WaitForNews,
 }
 
+impl From<Refused> for Action {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Until(ready) => Self::WaitUntil(ready),
+            Refused::UntilAnswered => Self::WaitForNews,
+        }
+    }
+}
+
 /// Requests since the poller started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -127,6 +136,9 @@ impl Core {
 
     /// What to do now. After `Send` the request counts as sent.
     pub fn next(&mut self, now: Now) -> Action {
+        if let Some(refused) = self.budget.refusal(now.mono) {
+            return refused.into();
+        }
         self.scheduler.set_rate(self.allowed());
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let resting_until = self.budget.ledger().pace.resting_until();
@@ -157,8 +169,7 @@ impl Core {
                 self.count(now.mono);
                 Action::Send(question, ticket)
             }
-            Err(Refused::Until(ready)) => Action::WaitUntil(ready),
-            Err(Refused::UntilAnswered) => Action::WaitForNews,
+            Err(refused) => refused.into(),
         }
     }
 
@@ -311,6 +322,18 @@ mod tests {
         assert_eq!(end(&mut core, first, None, at(200)), None);
         assert_eq!(core.next(at(200)), Action::WaitUntil(at(1_200).mono));
         assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)));
+    }
+
+    #[test]
+    fn nobody_is_chosen_before_a_slot_is_free() {
+        let mut core = core(1.0, 2);
+        let first = send(&mut core, at(0));
+        end(&mut core, first, None, at(200));
+        core.scheduler.request(RowId(1), at(200));
+        assert_eq!(core.next(at(1_199)), Action::WaitUntil(at(1_200).mono));
+        // Whatever came meanwhile counts: this is looked at for the first time now.
+        core.scheduler.look_at(vec![RowId(2)]);
+        assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)), "the first has rested for a second");
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::{
         need::Need,
         observation::Failure,
     },
-    store::{self, Follower, PollerReport, ProfileEvent, Reader, Store, StoreError},
+    store::{self, Follower, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
 };
 
 /// How long a stopped poller waits for the answers that are under way.
@@ -445,11 +445,7 @@ impl<W: Wire> Driver<W> {
         if self.reporter.take(&report, now.mono) || stopping {
             let receipt = self.setup.store.report(&self.setup.profile, report);
             // Nobody waits for it; but while it is written a clock that is paused stands still.
-            drop(spawn_blocking(move || {
-                if let Err(error) = receipt.wait() {
-                    tracing::debug!("how the poller gets on was not kept: {error}");
-                }
-            }));
+            drop(spawn_blocking(move || await_report(receipt)));
         }
     }
 
@@ -480,6 +476,13 @@ fn round(number: f64) -> f64 {
 /// A moment of the monotonic clock on the wall; `None` beyond the calendar.
 fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
+}
+
+/// Waits until how the poller gets on is kept; if it isn't, it is said again soon.
+pub(super) fn await_report(receipt: Receipt<()>) {
+    if let Err(error) = receipt.wait() {
+        tracing::debug!("how the poller gets on was not kept: {error}");
+    }
 }
 
 /// Writes an answer on the pool for blocking work, and waits until it is kept.

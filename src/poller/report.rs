@@ -1,4 +1,4 @@
-//! When the poller says how it goes: words soon, figures now and then, and that it is alive.
+//! When the poller says how it goes: words soon, figures with the sign that it is alive.
 //!
 //! Pure: reports and moments in, yes or no out. Each report wakes everybody who follows the store, so it must never say again
 //! at once what nobody can act on.
@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use crate::{clock::Mono, store::PollerReport};
 
-/// How often the poller says that it is alive, when nothing else is to be said.
+/// How often the poller says that it is alive, with its figures, which change with every answer.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// After so long without a report a poller isn't there any more.
 pub(super) const SILENT: Duration = Duration::from_secs(15);
 /// The least time from one report to the next with other words.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The same where only figures have changed, which they do with every answer.
-const FIGURES_INTERVAL: Duration = Duration::from_secs(3);
 
 /// What was said last, and when.
 #[derive(Debug, Default)]
@@ -33,16 +31,8 @@ impl Reporter {
 
     /// Whether this is to be said; then it counts as said.
     pub(super) fn take(&mut self, report: &PollerReport, now: Mono) -> bool {
-        let due = self.last.as_ref().map(|(at, last)| {
-            let interval = if words(last) != words(report) {
-                INTERVAL
-            } else if figures(last) != figures(report) {
-                FIGURES_INTERVAL
-            } else {
-                HEARTBEAT
-            };
-            *at + interval
-        });
+        let due =
+            self.last.as_ref().map(|(at, last)| *at + if words(last) == words(report) { HEARTBEAT } else { INTERVAL });
         self.held_back = due.filter(|due| now < *due);
         if self.held_back.is_none() {
             self.last = Some((now, report.clone()));
@@ -57,11 +47,6 @@ fn words(report: &PollerReport) -> impl PartialEq {
     (rps, share, throttled, failed, health, paused_until, last_error)
 }
 
-/// What is needed, and what was sent.
-fn figures(report: &PollerReport) -> impl PartialEq {
-    (report.need, report.used, report.requests, report.unsettled)
-}
-
 #[cfg(test)]
 mod tests {
     use chrono::{DateTime, TimeZone, Utc};
@@ -69,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_said_within_a_second_figures_within_three_and_nothing_new_within_five() {
+    fn words_are_said_within_a_second_and_figures_within_five() {
         let at = |millis| Mono(Duration::from_millis(millis));
         let mut reporter = Reporter::default();
         assert_eq!(reporter.next(at(7)), at(7));
@@ -79,7 +64,7 @@ mod tests {
         let words = PollerReport { health: "throttled".into(), ..figures.clone() };
         assert!(reporter.take(&same, at(0)));
         assert_eq!(reporter.next(at(7)), at(5_000));
-        for (report, due) in [(&words, 1_000), (&figures, 3_000), (&later, 5_000)] {
+        for (report, due) in [(&words, 1_000), (&figures, 5_000), (&later, 5_000)] {
             let mut reporter = Reporter { last: Some((at(0), same.clone())), held_back: None };
             assert!(!reporter.take(report, at(due - 1)), "{due}");
             assert_eq!(reporter.next(at(due - 1)), at(due), "then it is looked at");

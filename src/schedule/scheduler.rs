@@ -148,6 +148,8 @@ pub struct Scheduler {
     price: Option<f64>,
     /// The place whose index crossed the price first, when that was asked last.
     cheapest: Option<u32>,
+    /// How many that came up were looked at anew since the last request was sent.
+    looks: u32,
     /// Requests a second that the budget allows.
     rate: f64,
     /// Where looking anew goes on.
@@ -277,6 +279,7 @@ impl Scheduler {
             self.requests.remove(index);
         }
         self.last_was_request = asked_for.is_some() || self.open.contains(&id);
+        self.looks = 0;
         let is_request = self.last_was_request;
         let Some((place, item)) = self.item_mut(id) else { return };
         item.phase = Phase::InFlight;
@@ -457,15 +460,14 @@ impl Scheduler {
 
     /// The one whose index crosses the price first.
     fn most_urgent(&mut self) -> Option<u32> {
-        let mut looks = 0;
         loop {
             let first = self.due.first(|entry| is_due(&self.items, entry))?;
             let is_stale = self.items.get(first.place as usize).is_some_and(|item| self.is_stale(item));
-            if !is_stale || looks == MOST_LOOKS {
+            if !is_stale || self.looks == MOST_LOOKS {
                 self.cheapest = Some(first.place);
                 return Some(first.place);
             }
-            looks += 1;
+            self.looks += 1;
             self.make_ready(first.place);
         }
     }

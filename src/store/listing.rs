@@ -2,7 +2,7 @@
 //!
 //! Each page is one query that begins at a row's place in the order (keyset), so that the millionth costs what the first does
 //! wherever an index has the order: all of them do but age, which goes on, and route, whose names the chains bring. Of these two
-//! a page costs n in what passes. It never holds a snapshot longer than a query takes.
+//! a page costs n in what passes. It never holds a snapshot longer than its page takes.
 
 use std::collections::BTreeSet;
 
