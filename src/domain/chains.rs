@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::LazyLock};
 
 use serde::Deserialize;
 
-use super::ids::ChainId;
+use super::{ids::ChainId, toml_text};
 
 /// A well-known chain.
 #[derive(Clone, Debug, Deserialize)]
@@ -122,11 +122,24 @@ pub enum ChainError {
         id: ChainId,
     },
     /// Text that isn't in the table and doesn't look like an ID.
-    #[error("`{0}` is no chain ID that is known; IDs look like 42161 or osmosis-1 (--any-chain takes it as it is)")]
+    #[error(
+        "`{0}` is no chain ID that is known; {hint}IDs look like 42161 or osmosis-1 (--any-chain on the command line takes it \
+         as it is)",
+        hint = hint(.0)
+    )]
     Unknown(String),
     /// Text that no ID can contain.
     #[error("`{0}` can't be a chain ID; IDs are letters, digits, `-`, `_` and `.`, at most 64 of them")]
     Malformed(String),
+}
+
+/// The chain whose name is nearest to a text, if one is near.
+fn hint(text: &str) -> String {
+    let typed = text.to_lowercase();
+    let names: Vec<String> = TABLE.iter().map(|chain| chain.name.to_lowercase()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let chain = toml_text::nearest(&typed, &names).and_then(named);
+    chain.map_or_else(String::new, |chain| format!("did you mean {} ({})? ", chain.name, chain.id))
 }
 
 /// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque, so numbers, IDs of the
@@ -212,6 +225,8 @@ mod tests {
     #[test]
     fn other_words_are_refused_unless_asked_for() {
         assert_eq!(parse("mooncoin", false), Err(ChainError::Unknown("mooncoin".into())));
+        let near = |text: &str| parse(text, false).unwrap_err().to_string().contains("did you mean");
+        assert_eq!([near("Arbitrun"), near("mooncoin")], [true, false]);
         assert_eq!(parse("mooncoin", true), Ok(ChainId::new("mooncoin")));
         assert_eq!(parse(" ", true), Err(ChainError::Empty));
         assert_eq!(parse("a b", true), Err(ChainError::Malformed("a b".into())));

@@ -50,6 +50,15 @@ pub(super) fn part(word: &str) -> Option<TxHash> {
     (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))
 }
 
+/// The first hash in a text that is written as lists show it, `0x9f3c…e21b`.
+pub(super) fn short_in(text: &str) -> Option<TxHash> {
+    let words = text.split(|letter: char| {
+        letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')' | ',' | ':' | ';')
+    });
+    let mut words = words.map(|word| word.trim_end_matches(['.', '!', '?']));
+    words.find(|word| TxHash::parse_short(word).is_some()).map(TxHash::new)
+}
+
 /// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and
 /// words of a sentence come out alike.
 pub(super) fn hashes_in(text: &str) -> Vec<TxHash> {

@@ -224,7 +224,7 @@ fn words(line: usize, text: &str) -> Vec<Pasted> {
         }
     }
     if found.is_empty() {
-        let (reason, part) = (no_hash(text), hashes::part(text.trim()));
+        let (reason, part) = (no_hash(text), hashes::part(text.trim()).or_else(|| hashes::short_in(text)));
         found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part } });
     }
     found

@@ -360,6 +360,16 @@ fn useless_pastes_say_why() {
 }
 
 #[test]
+fn a_hash_as_lists_show_it_may_be_one_that_is_known_wherever_it_stands() {
+    for text in ["0x9f3c…e21b", "> about (0x9f3c…e21b), please", "SUP-1: 0x9f3c...e21b."] {
+        let found = pasted(text);
+        let [(1, Content::Nothing { part: Some(part), .. })] = &found[..] else { panic!("{text}: {found:?}") };
+        assert_eq!(part.as_str().replace("...", "…"), "0x9f3c…e21b", "{text}");
+    }
+    assert!(matches!(&pasted("no hash … here")[..], [(1, Content::Nothing { part: None, .. })]));
+}
+
+#[test]
 fn a_huge_paste_is_bounded_and_says_so() {
     let found = pasted(&"x".repeat(10 << 20));
     assert!(matches!(&found[..], [(1, Content::Nothing { reason, .. })] if reason.contains("hoptop import")));
