@@ -92,12 +92,11 @@ impl Work {
         }
     }
 
-    /// The transactions that it changes, as far as these are named.
-    pub fn changes(&self) -> &[RowId] {
+    /// The transactions that are dealt with by it, as far as these are named. What is only written on some leaves more to be done
+    /// with them.
+    pub fn deals_with(&self) -> &[RowId] {
         match self {
-            Self::Edit(
-                Edit::Untrack(rows) | Edit::Note { rows, .. } | Edit::Ticket { rows, .. } | Edit::Labels { rows, .. },
-            )
+            Self::Edit(Edit::Untrack(rows))
             | Self::Acknowledge { rows, .. }
             | Self::Unacknowledge(rows)
             | Self::Snooze { rows, .. } => rows,

@@ -1,7 +1,8 @@
 //! Which transactions a person has marked, so that one action works on all of them.
 //!
 //! Marks are on transactions, never on rows or pages: they stay through another order, filter or saved view, so that a queue can
-//! be gathered from several, and leave when something was done to them all, or with what is deleted.
+//! be gathered from several; they stay while something is written on them, and leave when they are all dealt with, or with what is
+//! deleted.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +62,7 @@ impl Marks {
         *self = Self::default();
     }
 
-    /// Something was done to these: if they are what is marked, the marks have served.
+    /// These are dealt with: if they are what is marked, the marks have served.
     pub fn served(&mut self, rows: &[RowId]) {
         if !self.rows.is_empty() && self.rows.iter().eq(rows) {
             self.clear();

@@ -16,6 +16,8 @@ pub struct Prompt {
     pub purpose: Purpose,
     /// What is being typed.
     pub input: Input,
+    /// Whether it is still what it began with: then it is selected, and the first letter takes its place.
+    pub is_selected: bool,
     /// What is wrong with it, or went wrong with it.
     pub wrong: Option<String>,
     /// What is being carried out for it, if anything is.
@@ -44,7 +46,14 @@ pub enum Purpose {
 impl Prompt {
     /// A prompt that begins with a text.
     pub fn new(purpose: Purpose, text: String) -> Self {
-        Self { purpose, input: Input::new(text), wrong: None, sent: None }
+        Self { purpose, is_selected: !text.is_empty(), input: Input::new(text), wrong: None, sent: None }
+    }
+
+    /// Something is typed, or the cursor moved, after this: what is selected gives way if it `is_replaced`.
+    pub fn begin(&mut self, is_replaced: bool) {
+        if std::mem::take(&mut self.is_selected) && is_replaced {
+            self.input.reset();
+        }
     }
 
     /// What is typed, clean; nothing if it is blank.

@@ -46,13 +46,20 @@ pub(super) fn lacks_one(model: &Model, id: Id) -> bool {
     }
 }
 
-/// Says what became of something that was written. The marks that it worked on have served then.
+/// Says what became of something that was written. The marks of those that are dealt with have served then; others stay, for
+/// the next word on the same ones.
 pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, String>, now: Mono) {
     let is_said = prompt::on_worked(model, work, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
-            model.marks.served(work.changes());
-            model.tell(Tone::Good, text, now);
+            model.marks.served(work.deals_with());
+            let marked = matches!(work, Work::Edit(_)).then(|| model.marks.count()).filter(|count| *count > 0);
+            let stay = marked.map_or_else(String::new, |count| {
+                let clear = model.setting.keys.shown(Id::Clear);
+                format!(". {count} stay marked; {clear} unmarks.")
+            });
+            let text = if stay.is_empty() { &*text } else { text.trim_end_matches('.') };
+            model.tell(Tone::Good, format!("{text}{stay}"), now);
         }
         Err(_) if is_said => {}
         Err(text) => model.tell(Tone::Bad, text, now),

@@ -1,6 +1,6 @@
 //! The prompt's keys: what is typed is checked by Enter, carried out, and gone only when that has worked.
 
-use crossterm::event::{Event, KeyCode, KeyEvent};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::Effect;
@@ -24,6 +24,9 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         _ if prompt.sent.is_some() => {}
         KeyCode::Enter => return submit(prompt),
         _ => {
+            let types = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+            let is_letter = matches!(key.code, KeyCode::Char(_)) && types;
+            prompt.begin(is_letter || matches!(key.code, KeyCode::Backspace | KeyCode::Delete));
             if prompt.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
                 prompt.wrong = None;
             }
@@ -35,6 +38,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 pub(super) fn on_paste(model: &mut Model, pasted: &str) {
     let Overlay::Prompt(prompt) = &mut model.overlay else { return };
     if prompt.sent.is_none() {
+        prompt.begin(true);
         prompt.input = Input::new(format!("{}{}", prompt.input.value(), text::clean(pasted)));
         prompt.wrong = None;
     }

@@ -173,7 +173,7 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
                 (None, None) => "-".into(),
                 (None, Some(SetAside::Acknowledged(taken))) => format!("{} ago", ago(look, taken.at)),
                 (None, Some(SetAside::Snoozed(snoozed))) => match snoozed.until.moment() {
-                    Some(moment) => span::clock_time(moment, look.now.wall, look.model.setting.zone),
+                    Some(moment) => short_moment(look, moment),
                     None => "a change".into(),
                 },
             };
@@ -181,6 +181,13 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
         }
         Column::Ticket => (of_transaction.map_or("-", glance::ticket).to_owned(), look.theme.dim()),
     }
+}
+
+/// The time, or the date if that isn't today; both stand below in full.
+fn short_moment(look: &Look<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, look.now.wall].map(|moment| moment.with_timezone(&look.model.setting.zone));
+    let is_today = there.date_naive() == today.date_naive();
+    there.format(if is_today { "%H:%M" } else { "%m-%d" }).to_string()
 }
 
 fn ago(look: &Look<'_>, at: DateTime<Utc>) -> String {
@@ -216,8 +223,9 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
-    let note = row.alert.acknowledged().and_then(|taken| taken.note.as_deref());
-    let texts = [case, ("NOTE", note.map(str::to_owned)), ("DO", Some(action(look, row)))];
+    let stands = row.alert.set_aside.as_ref().filter(|_| row.alert.cleared_at.is_none());
+    let state = stands.map(|_| glance::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
+    let texts = [case, ("NOW", state), ("DO", Some(action(look, row)))];
     for (label, text) in texts {
         let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {

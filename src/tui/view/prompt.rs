@@ -5,6 +5,7 @@
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
     widgets::{Block, Clear},
 };
@@ -20,7 +21,7 @@ pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Fra
     let (text, style) = match &prompt.wrong {
         Some(wrong) => (wrong.clone(), look.theme.critical()),
         None if prompt.sent.is_some() => (look.theme.ellipsis.to_owned(), look.theme.dim()),
-        None => (guide(look, &prompt.purpose), look.theme.dim()),
+        None => (guide(look, prompt), look.theme.dim()),
     };
     let below = width::wrap(&text, columns);
     let pane = menu::bottom(body, below.len() + 3);
@@ -31,7 +32,7 @@ pub(super) fn draw(look: &Look<'_>, prompt: &Prompt, body: Rect, frame: &mut Fra
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
-    let lines: Vec<Line<'_>> = std::iter::once(typed(prompt, inner)).chain(below).collect();
+    let lines: Vec<Line<'_>> = std::iter::once(typed(look, prompt, inner)).chain(below).collect();
     put_lines(lines, inner, frame);
     place_cursor(frame, prompt, inner);
 }
@@ -41,10 +42,12 @@ fn scroll(prompt: &Prompt, inner: Rect) -> usize {
     prompt.input.visual_scroll(usize::from(inner.width.saturating_sub(2)))
 }
 
-fn typed(prompt: &Prompt, inner: Rect) -> Line<'static> {
+fn typed(look: &Look<'_>, prompt: &Prompt, inner: Rect) -> Line<'static> {
     let typed = prompt.input.value().chars().filter(|letter| !letter.is_control());
     let typed: String = typed.skip(scroll(prompt, inner)).collect();
-    Line::raw(format!(" {}", width::cut(&typed, usize::from(inner.width.saturating_sub(1)), "")))
+    let typed = width::cut(&typed, usize::from(inner.width.saturating_sub(1)), "");
+    let style = if prompt.is_selected { look.theme.selected() } else { Style::new() };
+    Line::from(vec![Span::raw(" "), Span::styled(typed, style)])
 }
 
 fn place_cursor(frame: &mut Frame<'_>, prompt: &Prompt, inner: Rect) {
@@ -72,13 +75,15 @@ fn works_on(look: &Look<'_>, purpose: &Purpose) -> String {
 }
 
 /// What to type, and what there is already.
-fn guide(look: &Look<'_>, purpose: &Purpose) -> String {
+fn guide(look: &Look<'_>, prompt: &Prompt) -> String {
+    let purpose = &prompt.purpose;
     let labels = match purpose {
         Purpose::Labels(rows) => rows.first().filter(|_| rows.len() == 1),
         _ => None,
     };
     let labels = labels.and_then(|row| look.model.transactions.get(row)).map(|tx| &tx.labels);
     match labels {
+        _ if prompt.is_selected => format!("{} Typing replaces it, End goes on with it.", purpose.guide()),
         Some(labels) if !labels.is_empty() => format!("{} Now: {}", purpose.guide(), labels.join(", ")),
         _ => purpose.guide().to_owned(),
     }

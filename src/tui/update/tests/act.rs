@@ -1,5 +1,7 @@
 //! Actions by the keys: on the selected one, on the marked ones, with words and with a question first.
 
+use crossterm::event::KeyCode;
+
 use super::*;
 use crate::tui::model::{menu::Menu, prompt::Prompt};
 
@@ -121,6 +123,20 @@ fn marks_go_when_what_was_done_to_them_has_worked() {
 }
 
 #[test]
+fn marks_stay_for_the_next_word_on_the_same_ones() {
+    let mut model = dashboard("5");
+    press(&mut model, &["Space", "Space"], now());
+    for (key, text) in [("L", "+vip"), ("t", "SUP-2"), ("e", "asked")] {
+        let sent = answer(&mut model, key, text);
+        ends(&mut model, &sent, Ok("Done"));
+        assert_eq!((model.marks.count(), told(&model)), (2, "Done. 2 stay marked; Esc unmarks."), "{key}");
+    }
+    let sent = answer(&mut model, "a", "mine");
+    ends(&mut model, &sent, Ok("2 are acknowledged"));
+    assert_eq!((model.marks.count(), told(&model)), (0, "2 are acknowledged"));
+}
+
+#[test]
 fn a_note_needs_words() {
     let mut model = dashboard("5");
     assert_eq!(answer(&mut model, "e", "  "), []);
@@ -142,9 +158,19 @@ fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
     with_ticket.told.ticket = Some("SUP-1".into());
     hear(&mut model, changed(vec![with_ticket]), None, now());
     let ticket = |ticket: Option<&str>| Edit::Ticket { rows: rows([21]), ticket: ticket.map(str::to_owned) };
-    assert_eq!(answer(&mut model, "t", "2"), edit(ticket(Some("SUP-12"))));
-    press(&mut model, &["Esc", "t", "^U"], now());
+    assert_eq!(
+        answer(&mut model, "t", "SUP-2"),
+        edit(ticket(Some("SUP-2"))),
+        "it is selected: what is typed replaces it"
+    );
+    press(&mut model, &["Esc", "t", "End", "2"], now());
+    assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(Some("SUP-12"))), "the cursor moved: it goes on");
+    press(&mut model, &["Esc", "t"], now());
+    model.take(Msg::Key(KeyCode::Backspace.into()), now());
     assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(None)));
+    press(&mut model, &["Esc", "t"], now());
+    model.take(Msg::Paste("SUP-3".into()), now());
+    assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(Some("SUP-3"))));
 }
 
 #[test]
@@ -184,7 +210,9 @@ fn what_is_acknowledged_already_is_said() {
     hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
     // One can be told more of; of several it isn't known which is meant.
     let more = Effect::Work(Work::Edit(Edit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
-    assert_eq!(answer(&mut model, "a", " twice"), [more]);
+    press(&mut model, &["a", "End"], now());
+    type_in(&mut model, " twice", now());
+    assert_eq!(press(&mut model, &["Enter"], now()), [more]);
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());

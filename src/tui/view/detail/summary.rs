@@ -4,6 +4,7 @@ use ratatui::text::Line;
 
 use super::{Look, heading, labelled, legs, table};
 use crate::domain::{
+    alert::Alert,
     experience, glance,
     ids::TxHash,
     record::StatusRecord,
@@ -49,9 +50,7 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
 fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let record = tx.learned.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
-    let alerts = look.model.alerts_of(tx.id).iter();
-    let alerts: Vec<_> =
-        alerts.map(|alert| format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule)).collect();
+    let alerts: Vec<_> = look.model.alerts_of(tx.id).iter().map(|alert| stands(look, alert)).collect();
     let facts = [
         ("hash", Some(tx.told.transaction_id.to_string())),
         ("refund to", tx.told.from_address.clone()),
@@ -59,7 +58,7 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
         ("integrator", record.and_then(|record| record.integrator.clone())),
         ("labels", joined(&tx.labels, ", ")),
         ("notes", notes(tx)),
-        ("alerts", joined(&alerts, ", ")),
+        ("alerts", joined(&alerts, "; ")),
         ("warning", route::contradiction(tx)),
         ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
         ("other", record.and_then(|record| joined(&others(record), "; "))),
@@ -67,6 +66,15 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
     let mut lines = vec![Line::default(), heading(look, "FACTS", "", columns)];
     lines.extend(table(facts, columns, look.theme.dim()));
     lines
+}
+
+/// An alert, and what was said of it.
+fn stands(look: &Look<'_>, alert: &Alert) -> String {
+    let name = format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule);
+    match alert.set_aside {
+        None => name,
+        Some(_) => format!("{name}, {}", glance::alert_state(alert, look.now.wall, look.model.setting.zone)),
+    }
 }
 
 /// The newest note, and how many there are.

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, SetAside},
+    domain::{
+        alert::{Acknowledgement, Alert, SetAside, Snooze, Snoozed},
+        span,
+    },
     tui::effect::Effect,
 };
 
@@ -110,6 +113,24 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
     hear(&mut model, everything(Vec::new(), vec![resolved]), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A", "["], now());
     insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn until_when_an_alert_is_snoozed_is_said_whatever_the_day() {
+    let mut model = dashboard(WIDE);
+    let until = |moment| Some(SetAside::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment) }));
+    let standing = |set_aside| everything(Vec::new(), vec![Alert { set_aside, ..alerts().remove(0) }]);
+    for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
+        hear(&mut model, standing(until(moment)), Some(at_work(ago(0, 1))), now());
+        press(&mut model, &["A"], now());
+        let screen = screen(&model);
+        let row = screen.lines().find(|line| line.contains("snoozed ")).unwrap();
+        let when = row.split("snoozed").nth(1).unwrap().split_whitespace().next().unwrap();
+        assert!(when.len() == 5 && when.contains(short), "{row}");
+        let full = span::clock_time(moment, now().wall, model.setting.zone);
+        assert!(screen.contains(&format!("snoozed until {full}")), "{screen}");
+        press(&mut model, &["Esc"], now());
+    }
 }
 
 #[test]
