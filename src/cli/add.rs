@@ -3,8 +3,9 @@
 //! It must never take a value that an import would refuse: both read by the same table.
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 
-use super::{context::Context, exit::Exit};
+use super::{completions, context::Context, exit::Exit};
 use crate::{
     domain::{span, transaction::Transaction},
     intake::{self, Field},
@@ -18,10 +19,10 @@ pub struct AddArgs {
     #[arg(value_name = "TX")]
     pub transaction: String,
     /// The source chain's ID, as the service uses it
-    #[arg(long, value_name = "CHAIN")]
+    #[arg(long, value_name = "CHAIN", add = ArgValueCompleter::new(completions::chains))]
     pub from: String,
     /// The destination chain's ID
-    #[arg(long, value_name = "CHAIN")]
+    #[arg(long, value_name = "CHAIN", add = ArgValueCompleter::new(completions::chains))]
     pub to: String,
     /// The route's quoteId
     #[arg(long, value_name = "ID")]
@@ -39,10 +40,10 @@ pub struct AddArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub from_address: Option<String>,
     /// The ticket that it belongs to
-    #[arg(long)]
+    #[arg(long, add = ArgValueCompleter::new(completions::tickets))]
     pub ticket: Option<String>,
     /// A label; may be given several times
-    #[arg(long = "label", value_name = "LABEL")]
+    #[arg(long = "label", value_name = "LABEL", add = ArgValueCompleter::new(completions::labels))]
     pub labels: Vec<String>,
     /// A note
     #[arg(long)]

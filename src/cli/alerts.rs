@@ -5,10 +5,12 @@
 use std::{cmp::Reverse, collections::BTreeSet};
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 use serde::Serialize;
 
 use super::{
+    completions,
     context::Context,
     exit::Exit,
     table::{self, Column},
@@ -59,7 +61,7 @@ pub struct AlertsArgs {
 #[derive(Args, Clone, Debug)]
 pub struct AckArgs {
     /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
-    #[arg(value_name = "ALERT", required = true)]
+    #[arg(value_name = "ALERT", required = true, add = ArgValueCompleter::new(completions::alerts))]
     pub alerts: Vec<String>,
     /// A word on it
     #[arg(long)]
@@ -70,7 +72,7 @@ pub struct AckArgs {
 #[derive(Args, Clone, Debug)]
 pub struct UnackArgs {
     /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
-    #[arg(value_name = "ALERT", required = true)]
+    #[arg(value_name = "ALERT", required = true, add = ArgValueCompleter::new(completions::alerts))]
     pub alerts: Vec<String>,
 }
 

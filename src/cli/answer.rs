@@ -3,9 +3,10 @@
 //! The words are the domain's; here they are only printed.
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::{context::Context, exit::Exit};
+use super::{completions, context::Context, exit::Exit};
 use crate::domain::{
     answer::{self, Format, Templates},
     transaction::Tracking,
@@ -23,7 +24,7 @@ It asks nobody: `hoptop check` does that. The words can be yours: `markdown` and
 #[derive(Args, Clone, Debug)]
 pub struct AnswerArgs {
     /// A hash, six or more characters of it that no other has, or a URL that contains it
-    #[arg(value_name = "TX")]
+    #[arg(value_name = "TX", add = ArgValueCompleter::new(completions::transactions))]
     pub transaction: String,
     /// How it is written [default: markdown; text where lines are read out, `--plain`]
     #[arg(long, value_enum)]

@@ -12,10 +12,13 @@ use super::{
     answer::{self, AnswerArgs},
     backup::{self, BackupArgs},
     check::{self, CheckArgs},
+    completions::{self, CompletionsArgs},
+    config::{self, ConfigArgs},
     demo::DemoArgs,
     export::{self, ExportArgs},
     import::{self, ImportArgs},
     list::ListArgs,
+    man::{self, ManArgs},
     quote::{self, QuoteArgs},
     show::ShowArgs,
     simulate::SimulateArgs,
@@ -162,6 +165,15 @@ pub enum Command {
     Watch(WatchArgs),
     /// The simulated service over HTTP, budget enforced, for trying any client
     Simulate(SimulateArgs),
+    #[command(after_help = config::EXAMPLES)]
+    /// Every setting and where it came from; or a config file to begin with
+    Config(ConfigArgs),
+    #[command(after_help = completions::EXAMPLES)]
+    /// The script for a shell that completes commands, hashes, tickets and labels
+    Completions(CompletionsArgs),
+    #[command(after_help = man::EXAMPLES)]
+    /// The manual page of hoptop, or of one command
+    Man(ManArgs),
 }
 
 impl Command {
@@ -176,6 +188,7 @@ impl Command {
             Self::Import(args) => args.dry_run,
             Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor => false,
             Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) => false,
+            Self::Config(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
 }

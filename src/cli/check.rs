@@ -5,9 +5,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
 use super::{
+    completions,
     context::Context,
     errand::{self, Ended, Errand},
     exit::Exit,
@@ -41,7 +43,7 @@ the integrator ID, 6 if no answer came for any, and 1 if none came for some.";
 #[derive(Args, Clone, Debug)]
 pub struct CheckArgs {
     /// Hashes, six or more characters of each that no other has, or URLs that contain them
-    #[arg(value_name = "TX", required = true)]
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completions::transactions))]
     pub transactions: Vec<String>,
     /// Print a JSON array, a transaction a line
     #[arg(long)]

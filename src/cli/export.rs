@@ -17,11 +17,12 @@ use std::{
 
 use chrono::{DateTime, FixedOffset, Utc};
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr, eyre};
 
 pub use self::new_file::to_new_file;
 use self::{sheet::Sheet, target::Target};
-use super::{context::Context, exit::Exit, list, signals};
+use super::{completions, context::Context, exit::Exit, list, signals};
 use crate::{
     domain::{filter::Filter, ids::RowId, text},
     store::Reader,
@@ -40,6 +41,7 @@ Examples:
 #[derive(Args, Clone, Debug, Default)]
 pub struct ExportArgs {
     /// Terms that must all hold, as for `list`; write `--` before one that starts with `-`
+    #[arg(add = ArgValueCompleter::new(completions::filters))]
     pub filter: Vec<String>,
     /// How to write it; without this by the end of FILE (.csv .json .ndjson .jsonl .md), else CSV
     #[arg(long, value_enum)]

@@ -6,9 +6,11 @@ use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use unicode_width::UnicodeWidthStr;
 
 use super::{
+    completions,
     context::Context,
     exit::Exit,
     json::TransactionView,
@@ -42,6 +44,7 @@ const WIDEST: usize = 24;
 pub struct ListArgs {
     /// Terms that must all hold, such as `is:overdue`, `chain:base`, `age>30m` or a part of a hash; write `--` before one
     /// that starts with `-`
+    #[arg(add = ArgValueCompleter::new(completions::filters))]
     pub filter: Vec<String>,
     /// Print a JSON array, a transaction a line
     #[arg(long)]

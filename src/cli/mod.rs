@@ -8,6 +8,8 @@ pub mod answer;
 pub mod args;
 pub mod backup;
 pub mod check;
+pub mod completions;
+pub mod config;
 pub mod context;
 mod crash;
 mod dashboard;
@@ -23,6 +25,7 @@ pub mod import;
 pub mod json;
 pub mod list;
 mod log;
+pub mod man;
 mod plain;
 pub mod quote;
 mod quote_json;
@@ -56,7 +59,7 @@ use self::{
 use crate::{
     api::BaseUrlError,
     clock::{self, Clock},
-    config::{self, ConfigError, Environment, Settings},
+    config::{ConfigError, Environment, Settings},
     domain::{secret::IntegratorId, text},
     store::Store,
     tui::theme::ThemeError,
@@ -67,6 +70,7 @@ pub use self::crash::install_hooks;
 /// Runs the command that the arguments name, and returns the process's exit code. What went wrong is one sentence on
 /// standard error; a closed pipe ends quietly.
 pub fn main() -> Exit {
+    completions::answer_a_shell();
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(exit) => exit,
@@ -87,13 +91,17 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         (Some(Command::Demo(args)), _) => return demo::demo(args, &cli.global.flags()),
         (Some(Command::Simulate(args)), _) => return simulate::simulate(args, cli.global.rps),
         (Some(Command::Backup(args)), Some(db)) if args.daily => return backup::daily(db),
+        (Some(Command::Completions(args)), _) => return completions::completions(args, &mut io::stdout().lock()),
+        (Some(Command::Man(args)), _) => return man::man(args, &mut io::stdout().lock()),
+        (Some(Command::Config(args)), _) if args.template => return config::template(&mut io::stdout().lock()),
         _ => {}
     }
-    let settings = config::load(cli.global.flags(), &Environment::process())?;
+    let settings = crate::config::load(cli.global.flags(), &Environment::process())?;
     crash::keep_in(&settings.state_dir);
     match &cli.command {
         None => dashboard::dashboard(cli, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings),
+        Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
             bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))
         }
@@ -119,6 +127,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Backup(args) => backup::backup(args, context),
             Command::Doctor => doctor::doctor(&settings, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
+            Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Fine),
         }),
     }
 }

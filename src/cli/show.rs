@@ -6,9 +6,11 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, FixedOffset};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use serde::Serialize;
 
 use super::{
+    completions,
     context::Context,
     exit::Exit,
     json::{HistoryView, TransactionView},
@@ -33,7 +35,7 @@ use crate::{
 #[derive(Args, Clone, Debug)]
 pub struct ShowArgs {
     /// A hash, six or more characters of it that no other has, or a URL that contains it
-    #[arg(value_name = "TX")]
+    #[arg(value_name = "TX", add = ArgValueCompleter::new(completions::transactions))]
     pub transaction: String,
     /// Print it as JSON, with its notes and its history
     #[arg(long, conflicts_with = "raw")]

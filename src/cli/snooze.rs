@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::{alerts, context::Context, exit::Exit};
+use super::{alerts, completions, context::Context, exit::Exit};
 use crate::{
     domain::{
         alert::Snooze,
@@ -35,7 +36,7 @@ What is snoozed stands on (`is:snoozed`), and is listed behind what isn't.";
 #[derive(Args, Clone, Debug, Default)]
 pub struct SnoozeArgs {
     /// Numbers of alerts, as `hoptop alerts` has them, or a transaction: all that stands for it
-    #[arg(value_name = "ALERT", required = true)]
+    #[arg(value_name = "ALERT", required = true, add = ArgValueCompleter::new(completions::alerts))]
     pub alerts: Vec<String>,
     /// For so long: 90s, 30m, 2h [default: 1h]
     #[arg(long = "for", value_name = "DUR", value_parser = span::parse, group = "end")]

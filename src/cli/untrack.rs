@@ -3,9 +3,10 @@
 //! It must never remove anything that wasn't named as to be removed.
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::{context::Context, exit::Exit};
+use super::{completions, context::Context, exit::Exit};
 use crate::{
     domain::{ids::RowId, text, transaction::Tracking},
     store::{Edit, TakenBack},
@@ -41,7 +42,7 @@ The record of it stays in the history. Where something else happened since, that
 #[derive(Args, Clone, Debug)]
 pub struct UntrackArgs {
     /// Hashes, six or more characters of each that no other has, or URLs that contain them
-    #[arg(value_name = "TX", required = true)]
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completions::transactions))]
     pub transactions: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ pub struct UntrackArgs {
 #[derive(Args, Clone, Debug)]
 pub struct DeleteArgs {
     /// Hashes, six or more characters of each that no other has, or URLs that contain them
-    #[arg(value_name = "TX", required = true)]
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completions::transactions))]
     pub transactions: Vec<String>,
     /// Really remove them: this can't be taken back
     #[arg(long)]

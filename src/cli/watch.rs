@@ -10,11 +10,12 @@ use std::{
 
 use chrono::{DateTime, FixedOffset, Utc};
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
 use super::{
-    complain,
+    complain, completions,
     exit::Exit,
     housekeeping::Housekeeping,
     json, list, log,
@@ -46,7 +47,7 @@ use crate::{
 pub struct WatchArgs {
     /// Which transactions, as in the dashboard's filter: `is:unsettled label:batch-17`; write `--` before one that starts
     /// with `-`
-    #[arg(value_name = "FILTER")]
+    #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completions::filters))]
     pub filter: Vec<String>,
     /// One JSON object a line
     #[arg(long)]

@@ -80,7 +80,12 @@ impl HistoryLine {
 }
 
 impl Reader {
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    /// Over a store that is there, without changing or mending anything of it: for a look from outside. What a newer or
+    /// older hoptop keeps otherwise can't be read.
+    ///
+    /// # Errors
+    /// If there is none, or it can't be opened.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self { connection: connection::open_for_reading(path)? })
     }
 
@@ -344,6 +349,22 @@ impl Reader {
     /// At most so many tickets or labels that begin with a text, without case, in their order.
     pub fn names(&self, of: Named, beginning: &str, most: usize) -> Result<Vec<String>, StoreError> {
         names::beginning(&self.connection, of, beginning, most)
+    }
+
+    /// At most so many transactions whose hash begins so, with what lists show of them; of all the newest, if nothing is
+    /// said of the hash.
+    pub fn beginning(&self, text: &str, most: usize) -> Result<Vec<Transaction>, StoreError> {
+        let text = text::clean(text);
+        if !text.chars().all(char::is_alphanumeric) {
+            return Ok(Vec::new());
+        }
+        // With `0x` a hash has no case.
+        let text = if text.starts_with("0x") || text.starts_with("0X") { text.to_lowercase() } else { text };
+        let order = if text.is_empty() { "id DESC" } else { "transaction_key" };
+        let sql = format!("{} WHERE transaction_key GLOB ?1 ORDER BY {order} LIMIT ?2", transactions::SELECT);
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map((format!("{text}*"), most), transactions::read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
     }
 
     /// Finds `TX` of the command line: a hash, any unique part of six or more characters of it, or a URL with one in it.

@@ -16,6 +16,7 @@ mod plain;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;
+mod shell;
 mod together;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};

@@ -287,7 +287,8 @@ impl List {
         if request.view != self.view {
             return;
         }
-        let on_screen = self.position().unwrap_or(0).saturating_sub(self.top);
+        let shows_the_first = self.top == 0 && !self.part.more_before;
+        let on_screen = self.position().filter(|_| !shows_the_first).map(|place| place.saturating_sub(self.top));
         let near = self.neighbours();
         let was_new = std::mem::take(&mut self.is_new);
         self.count_before(&part, was_new);
@@ -335,8 +336,9 @@ impl List {
         }
     }
 
-    /// Keeps the selected transaction at its place on the screen; if it isn't shown any more, its neighbour.
-    fn follow(&mut self, on_screen: usize, near: &[RowId]) {
+    /// Keeps the selected transaction at its place on the screen, if it has one to keep: where the first row is shown it stays in
+    /// sight, as far as the selected one lets it. If that isn't there any more, its neighbour takes its place.
+    fn follow(&mut self, on_screen: Option<usize>, near: &[RowId]) {
         if let Some(wanted) = self.wanted.filter(|wanted| self.part.rows.contains(wanted)) {
             (self.selected, self.wanted, self.chosen) = (Some(wanted), None, true);
             return self.scroll_into_view();
@@ -356,7 +358,7 @@ impl List {
                 self.wanted = self.wanted.or(before);
             }
         }
-        self.top = self.position().unwrap_or(0).saturating_sub(on_screen);
+        self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
         self.scroll_into_view();
     }
 
@@ -471,6 +473,21 @@ mod tests {
         let (selected, on_screen) = (list.selected, list.position().unwrap() - list.top);
         again(&mut list, &rows(1..=30));
         assert_eq!((list.selected, list.position().unwrap() - list.top), (selected, on_screen));
+    }
+
+    #[test]
+    fn the_first_row_stays_in_sight_as_far_as_the_selected_one_lets_it() {
+        let mut list = list(&rows(11..=30));
+        list.select(2);
+        again(&mut list, &rows([10].into_iter().chain(11..=30)));
+        assert_eq!((list.position(), list.top), (Some(3), 0), "news push nothing off the top");
+        let sunk = (10..=12).chain(14..=18).chain([13]).chain(19..=30);
+        again(&mut list, &rows(sunk));
+        assert_eq!(
+            (list.selected, list.position(), list.top),
+            (Some(RowId(13)), Some(8), 4),
+            "it is the last in sight"
+        );
     }
 
     #[test]

@@ -46,7 +46,9 @@ pub enum Purpose {
 impl Prompt {
     /// A prompt that begins with a text.
     pub fn new(purpose: Purpose, text: String) -> Self {
-        Self { purpose, is_selected: !text.is_empty(), input: Input::new(text), wrong: None, sent: None }
+        // Words are gone on with, a ticket or a name is another one.
+        let is_selected = !text.is_empty() && !matches!(purpose, Purpose::AcknowledgeAlerts(_));
+        Self { purpose, is_selected, input: Input::new(text), wrong: None, sent: None }
     }
 
     /// Something is typed, or the cursor moved, after this: what is selected gives way if it `is_replaced`.

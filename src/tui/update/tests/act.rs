@@ -210,9 +210,7 @@ fn what_is_acknowledged_already_is_said() {
     hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
     // One can be told more of; of several it isn't known which is meant.
     let more = Effect::Work(Work::Edit(Edit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
-    press(&mut model, &["a", "End"], now());
-    type_in(&mut model, " twice", now());
-    assert_eq!(press(&mut model, &["Enter"], now()), [more]);
+    assert_eq!(answer(&mut model, "a", " twice"), [more]);
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());

@@ -38,11 +38,16 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     lines
 }
 
-/// Verdict, SAY and DO of the selected one, for the bottom of a small screen's list.
+/// Where in the list the selected one is, its verdict, SAY and DO, for the bottom of a small screen's list.
 pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
-    let Some(tx) = look.model.selected() else { return vec![rule] };
+    let border = look.theme.border.horizontal_top;
+    let rule = |said: &str| {
+        Line::styled(width::cut(&format!("{said}{}", border.repeat(columns)), columns, ""), look.theme.dim())
+    };
+    let Some(tx) = look.model.selected() else { return vec![rule("")] };
+    let (number, total) = look.model.list.standing();
+    let rule = rule(&format!("{} row {number} of {total} ", border.repeat(2)));
     let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
     // A column free on either side, as in the detail.
     let text_columns = columns.saturating_sub(2);

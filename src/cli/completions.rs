@@ -1,0 +1,208 @@
+//! `hoptop completions SHELL`, and what a shell that has loaded it asks for: commands, flags, chains, and what is tracked.
+//!
+//! It must never make a store nor change one, and never say anything but candidates: somebody is in the middle of a line.
+
+use std::{
+    ffi::{OsStr, OsString},
+    io::Write,
+    path::PathBuf,
+};
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::{
+    CompleteEnv, CompletionCandidate,
+    env::{EnvCompleter, Shells},
+};
+use color_eyre::eyre::{Result, eyre};
+
+use super::{args::Cli, exit::Exit};
+use crate::{
+    config::{self, Environment, Flags},
+    domain::{
+        chains,
+        filter::{Named, Names, asked, complete},
+        glance,
+        transaction::Transaction,
+    },
+    store::{Reader, Store},
+};
+
+/// Set by the script for as long as a shell asks.
+const VARIABLE: &str = "HOPTOP_COMPLETE";
+/// More candidates are of no help to anybody.
+const MOST: usize = 100;
+
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples, each for the file that the shell reads when it starts:
+  source <(hoptop completions bash)                               ~/.bashrc
+  source <(hoptop completions zsh)                                ~/.zshrc, behind compinit
+  hoptop completions fish | source                                ~/.config/fish/config.fish
+  hoptop completions powershell | Out-String | Invoke-Expression  $PROFILE
+  eval (hoptop completions elvish | slurp)                        ~/.config/elvish/rc.elv";
+
+/// Which shell.
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// The shell whose script is printed
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+}
+
+impl Shell {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Elvish => "elvish",
+            Self::Fish => "fish",
+            Self::Powershell => "powershell",
+            Self::Zsh => "zsh",
+        }
+    }
+}
+
+/// Prints the script that makes a shell ask hoptop how a line goes on.
+pub fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result<Exit> {
+    let name = args.shell.name();
+    let shells = Shells::builtins();
+    let shell: &dyn EnvCompleter = shells.completer(name).ok_or_else(|| eyre!("{name} can't be served"))?;
+    shell.write_registration(VARIABLE, "hoptop", "hoptop", "hoptop", out)?;
+    Ok(Exit::Fine)
+}
+
+/// If a shell asks, it is answered, and the process ends; else nothing happens.
+pub fn answer_a_shell() {
+    CompleteEnv::with_factory(Cli::command).var(VARIABLE).bin("hoptop").complete();
+}
+
+/// Transactions: the newest, or those whose hash begins so.
+pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let candidate = |tx: Transaction| {
+        let help = format!("{} {} {}", glance::status_of(&tx), glance::route(&tx), glance::ticket(&tx));
+        CompletionCandidate::new(tx.told.transaction_id.to_string()).help(Some(help.into()))
+    };
+    let found = read(|reader| reader.beginning(typed.to_str()?, MOST).ok());
+    found.into_iter().flatten().map(candidate).collect()
+}
+
+/// Alerts, the gravest first, and transactions.
+pub fn alerts(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let found = read(|reader| reader.gravest_alerts(MOST).ok()).unwrap_or_default();
+    let candidate = |(alert, tx): (_, Option<Transaction>)| {
+        let alert: crate::domain::alert::Alert = alert;
+        let about = tx.map_or_else(String::new, |tx| format!(" {}", tx.told.transaction_id.short("...")));
+        CompletionCandidate::new(alert.id.to_string()).help(Some(format!("{}{about}", alert.rule).into()))
+    };
+    let begins = |candidate: &CompletionCandidate| begins(candidate.get_value(), typed);
+    let mut candidates: Vec<_> = found.into_iter().map(candidate).filter(begins).collect();
+    candidates.extend(transactions(typed));
+    candidates
+}
+
+/// Tickets that begin so.
+pub fn tickets(typed: &OsStr) -> Vec<CompletionCandidate> {
+    names(Named::Ticket, typed)
+}
+
+/// Labels that begin so.
+pub fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
+    names(Named::Label, typed)
+}
+
+fn names(of: Named, typed: &OsStr) -> Vec<CompletionCandidate> {
+    let found = read(|reader| reader.names(of, typed.to_str()?, MOST).ok());
+    found.into_iter().flatten().map(CompletionCandidate::new).collect()
+}
+
+/// The IDs of well-known chains, with their names.
+pub fn chains(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let candidates = chains::all()
+        .iter()
+        .map(|chain| CompletionCandidate::new(chain.id.to_string()).help(Some(chain.name.clone().into())));
+    candidates.filter(|candidate| begins(candidate.get_value(), typed)).collect()
+}
+
+/// How a filter goes on, by its grammar and by the store's tickets and labels.
+pub fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(text) = typed.to_str() else { return Vec::new() };
+    let names = asked(text).and_then(|(of, beginning)| {
+        let words = read(|reader| reader.names(of, beginning, MOST).ok())?;
+        Some(Names { of, beginning: beginning.to_owned(), words, is_whole: false })
+    });
+    let completion = complete(text, names.as_ref());
+    let before = text.get(..completion.start).unwrap_or_default();
+    completion.words.iter().map(|word| CompletionCandidate::new(format!("{before}{word}"))).collect()
+}
+
+fn begins(text: &OsStr, typed: &OsStr) -> bool {
+    text.as_encoded_bytes().starts_with(typed.as_encoded_bytes())
+}
+
+/// Reads the store that the line is about; nothing if there is none, or what is there can't be read.
+fn read<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
+    let settings = config::load(flags(std::env::args_os()), &Environment::process()).ok()?;
+    if Store::was_never_at(&settings.db) {
+        return None;
+    }
+    work(&Reader::open(&settings.db).ok()?)
+}
+
+/// The settings among a line's words that say which store is meant.
+fn flags(words: impl Iterator<Item = OsString>) -> Flags {
+    let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
+    let value = |flag: &str| {
+        let behind = words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1));
+        let within = || words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
+        behind.map(String::as_str).or_else(within)
+    };
+    Flags {
+        db: value("--db").map(PathBuf::from),
+        config: value("--config").map(PathBuf::from),
+        profile: value("--profile").map(str::to_owned),
+        ..Flags::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_which_store_is_meant() {
+        let of = |line: &str| flags(line.split(' ').map(OsString::from));
+        let (db, config) = (Some(PathBuf::from("a.db")), Some(PathBuf::from("c.toml")));
+        for line in ["hoptop --db a.db show --config=c.toml 0x", "hoptop -- hoptop --config c.toml list --db=a.db"] {
+            assert_eq!(of(line), Flags { db: db.clone(), config: config.clone(), ..Flags::default() }, "{line}");
+        }
+        assert_eq!(of("hoptop show --db"), Flags::default());
+    }
+
+    #[test]
+    fn every_shell_has_its_script() {
+        for shell in Shell::value_variants() {
+            let mut script = Vec::new();
+            completions(&CompletionsArgs { shell: *shell }, &mut script).unwrap();
+            let script = String::from_utf8(script).unwrap();
+            assert!(script.contains(VARIABLE) && script.contains("hoptop"), "{}: {script}", shell.name());
+        }
+    }
+
+    #[test]
+    fn chains_and_filters_go_on_without_a_store() {
+        let values = |candidates: Vec<CompletionCandidate>| {
+            let value = |candidate: &CompletionCandidate| candidate.get_value().to_str().unwrap().to_owned();
+            candidates.iter().map(value).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(values(chains(OsStr::new("4216"))), "42161");
+        assert_eq!(values(filters(OsStr::new("is:un"))), "is:unsettled is:untracked");
+    }
+}

@@ -1,0 +1,115 @@
+//! `hoptop config`: every setting with its value and where that came from; or a config file to begin with.
+//!
+//! It must never show more of the integrator ID than its last four characters.
+
+use std::io::Write;
+
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use super::exit::Exit;
+use crate::{
+    config::{Entry, Settings},
+    domain::text,
+};
+
+/// A config file in which everything is explained and nothing is set.
+const TEMPLATE: &str = include_str!("../../assets/config.toml");
+
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop config                                         what is in force, and who said so
+  hoptop --profile test config
+  hoptop config --template > ~/.config/hoptop/config.toml";
+
+/// What is printed.
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    /// Print a commented config file instead, in which nothing is set yet
+    #[arg(long)]
+    pub template: bool,
+}
+
+/// Prints the template.
+pub fn template(out: &mut dyn Write) -> Result<Exit> {
+    out.write_all(TEMPLATE.as_bytes())?;
+    Ok(Exit::Fine)
+}
+
+/// Prints each setting in a line: its name, its value, where it came from.
+pub fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
+    let (id, source) = match (settings.id_source(), settings.integrator_id()) {
+        (Some(source), Ok(id)) => (id.last4(), source),
+        (Some(source), Err(error)) => (format!("unusable: {error}"), source),
+        (None, _) => (String::new(), "default".to_owned()),
+    };
+    let mut line = |name: &str, value: &str, source: &str| {
+        let value = if value.is_empty() { "-" } else { value };
+        writeln!(out, "{name:<13}  {}  ({})", text::clean(value), text::clean(source))
+    };
+    for Entry { name, value, source } in &settings.entries {
+        line(name, value, &source.to_string())?;
+    }
+    line("integrator_id", &id, &source)?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config::{self, Environment, Flags};
+
+    const CANARY: &str = "canary-integrator-7f3a";
+
+    fn settings(file: &str) -> (tempfile::TempDir, Settings) {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".config/hoptop")).unwrap();
+        fs::write(home.path().join(".config/hoptop/config.toml"), file).unwrap();
+        let env = Environment::fixed(&[("PROD_INTEGRATOR_ID", CANARY)], Some(home.path()));
+        let settings = config::load(Flags { rps: Some(3.0), ..Flags::default() }, &env).unwrap();
+        (home, settings)
+    }
+
+    fn printed(settings: &Settings) -> String {
+        let mut out = Vec::new();
+        config(settings, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_setting_says_who_said_it_and_the_id_is_no_more_than_its_end() {
+        let file = "default_profile = 'prod'\n[profiles.prod]\nbase_url = 'https://api.example'\n\
+                    integrator_id_env = 'PROD_INTEGRATOR_ID'";
+        let (_home, settings) = settings(file);
+        let printed = printed(&settings);
+        assert!(!printed.contains("canary"), "{printed}");
+        for line in [
+            "profile        prod  (default_profile in the config file)",
+            "base_url       https://api.example  (profiles.prod.base_url in the config file)",
+            "rps            3  (--rps)",
+            "keep_bodies    -  (default)",
+        ] {
+            assert!(printed.lines().any(|printed| printed == line), "{line}\n{printed}");
+        }
+        assert!(printed.lines().any(|line| line.starts_with("integrator_id  …7f3a  (")), "{printed}");
+    }
+
+    #[test]
+    fn the_template_can_be_used_as_it_is_and_with_all_that_it_shows() {
+        let (_home, as_it_is) = settings(TEMPLATE);
+        assert!(printed(&as_it_is).contains("integrator_id  -  (default)"));
+        let whole: String = TEMPLATE
+            .lines()
+            .filter(|line| !line.starts_with("# "))
+            .map(|line| format!("{}\n", line.strip_prefix('#').unwrap_or(line)))
+            .collect();
+        let (_home, whole) = settings(&whole);
+        let unset: Vec<_> = whole.entries.iter().filter(|entry| entry.value.is_empty()).collect();
+        assert!(unset.is_empty(), "{unset:?}");
+        assert!(whole.answer.markdown.is_some() && whole.answer.text.is_some());
+        assert_eq!(printed(&whole).lines().last().unwrap().split_whitespace().nth(1), Some("…7f3a"));
+    }
+}

@@ -1,0 +1,73 @@
+//! What a shell and a manual reader get: completions by a real bash, pages, the settings in force.
+
+use std::{path::Path, process::Command};
+
+use super::common::{Ended, HEADER, Home};
+
+/// Candidates that bash gets for the last of these words; nothing where there is no bash.
+fn completed(home: &Home, words: &[&str]) -> Option<Vec<String>> {
+    if Command::new("bash").arg("--version").output().is_err() {
+        println!("skipped: there is no bash");
+        return None;
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_hoptop")).parent().unwrap();
+    let script = r#"
+        PATH="$1:$PATH"; shift
+        source <(hoptop completions bash)
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
+        _clap_complete_hoptop hoptop "${!#}" "" 2> /dev/null
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let mut bash = home.hoptop(&[]);
+    let variables: Vec<_> =
+        bash.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    bash = Command::new("bash");
+    bash.envs(variables).args(["-c", script, "bash"]).arg(program).args(words);
+    let ended = Ended::of(bash.output().unwrap());
+    assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
+    // Flags may come anywhere.
+    Some(ended.out.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).map(str::to_owned).collect())
+}
+
+fn tracked() -> (Home, [String; 2]) {
+    let home = Home::new();
+    let hashes = ["ab", "cd"].map(|digits| format!("0x{}", digits.repeat(32)));
+    let rows = [(&hashes[0], "SUP-1", "vip"), (&hashes[1], "SUP-2", "batch-17")];
+    let rows = rows.map(|(hash, ticket, label)| format!("{hash},42161,8453,q-1,,,{ticket},{label}\n"));
+    home.import(&format!("{HEADER}{}", rows.concat()));
+    (home, hashes)
+}
+
+#[test]
+fn bash_completes_what_is_tracked() {
+    let (home, [first, second]) = tracked();
+    let table: [(&[&str], &[&str]); 7] = [
+        (&["hoptop", "show", "0xa"], &[&first]),
+        (&["hoptop", "check", &first, ""], &[&second, &first]),
+        (&["hoptop", "sh"], &["show"]),
+        (&["hoptop", "add", "0x1", "--ticket", "SUP"], &["SUP-1", "SUP-2"]),
+        (&["hoptop", "add", "0x1", "--label", "v"], &["vip"]),
+        (&["hoptop", "add", "0x1", "--from", "4216"], &["42161"]),
+        (&["hoptop", "show", "0xef"], &[]),
+    ];
+    for (words, expected) in table {
+        let Some(found) = completed(&home, words) else { return };
+        assert_eq!(found, expected, "{words:?}");
+    }
+    let db = home.path().join("no/such.db");
+    assert_eq!(completed(&home, &["hoptop", "--db", db.to_str().unwrap(), "show", "0xa"]), Some(Vec::new()));
+    assert!(!db.parent().unwrap().exists(), "asking makes nothing");
+}
+
+#[test]
+fn pages_and_settings_are_printed() {
+    let home = Home::new();
+    let page = home.run(&["man", "watch"]);
+    assert!(page.code == Some(0) && page.out.contains(".TH hoptop-watch 1"), "{page:?}");
+    let settings = home.run(&["--rps", "3", "config"]);
+    assert_eq!((settings.code, settings.err.as_str()), (Some(0), ""));
+    assert!(settings.out.lines().any(|line| line == "rps            3  (--rps)"), "{}", settings.out);
+    let template = home.run(&["config", "--template"]);
+    let file = home.write("config.toml", &template.out);
+    assert_eq!(home.run(&["--config", &file, "list", "--json"]).out, "[]\n");
+    assert!(home.run(&["completions", "tcsh"]).code == Some(2));
+}
