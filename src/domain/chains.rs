@@ -122,24 +122,23 @@ pub enum ChainError {
         id: ChainId,
     },
     /// Text that isn't in the table and doesn't look like an ID.
-    #[error(
-        "`{0}` is no chain ID that is known; {hint}IDs look like 42161 or osmosis-1 (--any-chain on the command line takes it \
-         as it is)",
-        hint = hint(.0)
-    )]
+    #[error("`{0}` is no chain ID that is known; {hint} (--any-chain on the command line takes it)", hint = hint(.0))]
     Unknown(String),
     /// Text that no ID can contain.
     #[error("`{0}` can't be a chain ID; IDs are letters, digits, `-`, `_` and `.`, at most 64 of them")]
     Malformed(String),
 }
 
-/// The chain whose name is nearest to a text, if one is near.
+/// The chain whose name is nearest to a text, if one is near; or what IDs look like.
 fn hint(text: &str) -> String {
     let typed = text.to_lowercase();
     let names: Vec<String> = TABLE.iter().map(|chain| chain.name.to_lowercase()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let chain = toml_text::nearest(&typed, &names).and_then(named);
-    chain.map_or_else(String::new, |chain| format!("did you mean {} ({})? ", chain.name, chain.id))
+    chain.map_or_else(
+        || "IDs look like 42161 or osmosis-1".into(),
+        |chain| format!("did you mean {} ({})?", chain.name, chain.id),
+    )
 }
 
 /// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque, so numbers, IDs of the

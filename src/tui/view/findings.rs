@@ -12,7 +12,7 @@ use ratatui::{
 use super::{Look, field, put_lines};
 use crate::{
     domain::{chains, ids::TxHash, text, width},
-    intake::{Content, Field, Origin},
+    intake::{Content, Field, FieldError, Origin},
     tui::model::add::{AddForm, Cell, Extra, Focus, Found, Verdict},
 };
 
@@ -272,11 +272,22 @@ fn words(form: &AddForm, found: &Found) -> String {
         (Verdict::Again(line), _) => format!("{head}; line {line} says it already"),
         (Verdict::Known, _) if found.opens().is_some() => format!("{head}; it is tracked, Enter opens it"),
         (Verdict::Known, _) => format!("{head}; it is tracked, Enter updates what differs"),
-        (Verdict::NeedsInput, _) => format!("{head}; it lacks {}", found.missing().join(", ")),
+        (Verdict::NeedsInput, _) => match wrong(found) {
+            Some(error) => format!("{head}; {}: {}", error.field.name(), error.reason),
+            None => format!("{head}; it lacks {}", found.missing().join(", ")),
+        },
         (Verdict::Ready | Verdict::Nothing, _) => {
             let doubt =
                 found.doubt(form.any_chain()).map_or_else(String::new, |doubt| format!(", but look at it: {doubt}"));
             format!("{head}; it has all that the service requires{doubt}")
         }
     }
+}
+
+/// What stands there and can't be right, if anything does.
+fn wrong(found: &Found) -> Option<&FieldError> {
+    let stands = |error: &&FieldError| {
+        found.cells.iter().any(|cell| cell.field == error.field && !cell.input.value().trim().is_empty())
+    };
+    found.new.as_ref().err()?.iter().find(stands)
 }

@@ -63,7 +63,10 @@ fn works_on(look: &Look<'_>, purpose: &Purpose) -> String {
     match purpose {
         Purpose::ExportShown(Some(count)) => return format!("the {count} that are shown"),
         Purpose::ExportShown(None) => return "all that are shown".into(),
-        Purpose::AcknowledgeAlerts(alerts) if alerts.len() == 1 => return "this alert".into(),
+        Purpose::AcknowledgeAlerts(alerts) if alerts.len() == 1 => {
+            let at_hand = look.model.at_hand().map(|tx| tx.told.transaction_id.short(look.theme.ellipsis));
+            return at_hand.unwrap_or_else(|| "this alert".into());
+        }
         Purpose::AcknowledgeAlerts(alerts) => return format!("{} alerts", alerts.len()),
         _ => {}
     }
