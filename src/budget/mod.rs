@@ -155,12 +155,9 @@ impl Budget {
         let since = self.taken.remove(&slot).unwrap_or(at);
         self.notes.push(Note { slot, returned, at });
         // If it can't be written now it is with the next one, or by `tend`.
-        let is_written = self.update(now, |_, _| ()).is_ok();
+        let is_alone = self.update(now, |ledger, seat| !ledger.is_wanted_beside(seat)).unwrap_or(false);
         // Who waits while nobody else does needs no place in the queue.
-        if is_written
-            && !self.ledger.is_wanted()
-            && let Some(ready) = self.ledger.ready_at().filter(|ready| *ready > now)
-        {
+        if is_alone && let Some(ready) = self.ledger.ready_at().filter(|ready| *ready > now) {
             self.remember(Refused::Until(ready), now);
         }
         at.since(since)

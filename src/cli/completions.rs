@@ -1,6 +1,7 @@
 //! `hoptop completions SHELL`, and what a shell that has loaded it asks for: commands, flags, chains, and what is tracked.
 //!
-//! It must never make a store nor change one, and never say anything but candidates: somebody is in the middle of a line.
+//! It must never make a store nor change one, and never say anything but candidates that stand for themselves in any shell:
+//! what is tracked came from outside, and some shells put a candidate into the line as it is.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,9 +20,10 @@ use super::{args::Cli, exit::Exit};
 use crate::{
     config::{self, Environment, Flags},
     domain::{
+        alert::Alert,
         chains,
         filter::{Named, Names, asked, complete},
-        glance,
+        glance, text,
         transaction::Transaction,
     },
     store::{Reader, Store},
@@ -88,17 +90,16 @@ pub fn answer_a_shell() {
 pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let candidate = |tx: Transaction| {
         let help = format!("{} {} {}", glance::status_of(&tx), glance::route(&tx), glance::ticket(&tx));
-        CompletionCandidate::new(tx.told.transaction_id.to_string()).help(Some(help.into()))
+        Some(plain(tx.told.transaction_id.as_str())?.help(Some(text::clean(&help).into())))
     };
-    let found = read(|reader| reader.beginning(typed.to_str()?, MOST).ok());
-    found.into_iter().flatten().map(candidate).collect()
+    let found = read(|reader| reader.with_hash_beginning(typed.to_str()?, MOST).ok());
+    found.into_iter().flatten().filter_map(candidate).collect()
 }
 
 /// Alerts, the gravest first, and transactions.
 pub fn alerts(typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = read(|reader| reader.gravest_alerts(MOST).ok()).unwrap_or_default();
-    let candidate = |(alert, tx): (_, Option<Transaction>)| {
-        let alert: crate::domain::alert::Alert = alert;
+    let candidate = |(alert, tx): (Alert, Option<Transaction>)| {
         let about = tx.map_or_else(String::new, |tx| format!(" {}", tx.told.transaction_id.short("...")));
         CompletionCandidate::new(alert.id.to_string()).help(Some(format!("{}{about}", alert.rule).into()))
     };
@@ -120,7 +121,7 @@ pub fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 fn names(of: Named, typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = read(|reader| reader.names(of, typed.to_str()?, MOST).ok());
-    found.into_iter().flatten().map(CompletionCandidate::new).collect()
+    found.into_iter().flatten().filter_map(|name| plain(&name)).collect()
 }
 
 /// The IDs of well-known chains, with their names.
@@ -133,14 +134,26 @@ pub fn chains(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// How a filter goes on, by its grammar and by the store's tickets and labels.
 pub fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(text) = typed.to_str() else { return Vec::new() };
-    let names = asked(text).and_then(|(of, beginning)| {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    let names = asked(typed).and_then(|(of, beginning)| {
         let words = read(|reader| reader.names(of, beginning, MOST).ok())?;
         Some(Names { of, beginning: beginning.to_owned(), words, is_whole: false })
     });
-    let completion = complete(text, names.as_ref());
-    let before = text.get(..completion.start).unwrap_or_default();
-    completion.words.iter().map(|word| CompletionCandidate::new(format!("{before}{word}"))).collect()
+    let completion = complete(typed, names.as_ref());
+    let before = typed.get(..completion.start).unwrap_or_default();
+    // The grammar's own words stand for themselves too, but for the signs behind `age` and its like.
+    let goes_on = |word: &String| match word.strip_suffix(['>', '<']) {
+        Some(_) => None,
+        None => plain(&format!("{before}{word}")),
+    };
+    completion.words.iter().filter_map(goes_on).collect()
+}
+
+/// A candidate, if no shell can take it for more than a word.
+fn plain(word: &str) -> Option<CompletionCandidate> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._/:@%+,-".contains(letter);
+    let is_word = !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain);
+    is_word.then(|| CompletionCandidate::new(word))
 }
 
 fn begins(text: &OsStr, typed: &OsStr) -> bool {
@@ -153,20 +166,28 @@ fn read<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
     if Store::was_never_at(&settings.db) {
         return None;
     }
-    work(&Reader::open(&settings.db).ok()?)
+    work(&Reader::at_a_glance(&settings.db).ok()?)
 }
 
 /// The settings among a line's words that say which store is meant.
 fn flags(words: impl Iterator<Item = OsString>) -> Flags {
     let words: Vec<String> = words.filter_map(|word| word.into_string().ok()).collect();
     let value = |flag: &str| {
-        let behind = words.iter().position(|word| word == flag).and_then(|at| words.get(at + 1));
+        let at = words.iter().position(|word| word == flag).map(|at| at + 1);
+        // Bash makes three words of `--db=PATH`.
+        let behind = at.and_then(|at| words.get(at).filter(|word| *word != "=").or_else(|| words.get(at + 1)));
         let within = || words.iter().find_map(|word| word.strip_prefix(flag)?.strip_prefix('='));
         behind.map(String::as_str).or_else(within)
     };
+    // No shell has expanded it yet.
+    let path = |text: &str| match text.strip_prefix("~/").zip(std::env::home_dir()) {
+        Some((rest, home)) => home.join(rest),
+        None => PathBuf::from(text),
+    };
     Flags {
-        db: value("--db").map(PathBuf::from),
-        config: value("--config").map(PathBuf::from),
+        db: value("--db").map(path),
+        config: value("--config").map(path),
+        state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),
         ..Flags::default()
     }
@@ -180,10 +201,27 @@ mod tests {
     fn the_line_says_which_store_is_meant() {
         let of = |line: &str| flags(line.split(' ').map(OsString::from));
         let (db, config) = (Some(PathBuf::from("a.db")), Some(PathBuf::from("c.toml")));
-        for line in ["hoptop --db a.db show --config=c.toml 0x", "hoptop -- hoptop --config c.toml list --db=a.db"] {
+        for line in [
+            "hoptop --db a.db show --config=c.toml 0x",
+            "hoptop -- hoptop --config c.toml list --db=a.db",
+            "hoptop --db = a.db --config = c.toml list",
+        ] {
             assert_eq!(of(line), Flags { db: db.clone(), config: config.clone(), ..Flags::default() }, "{line}");
         }
         assert_eq!(of("hoptop show --db"), Flags::default());
+    }
+
+    #[test]
+    fn what_a_shell_could_take_for_more_than_a_word_is_no_candidate() {
+        for word in ["SUP-1", "0xab", "cosmos/1:x", "é"] {
+            assert!(plain(word).is_some(), "{word}");
+        }
+        for word in [
+            "", "-x", "a b", "$(x)", "a;b", "`x`", "v*", "a\"b", "a'b", "~x", "=x", "a|b", "a\nb", "a\u{b}b", "a&",
+            "#x",
+        ] {
+            assert!(plain(word).is_none(), "{word}");
+        }
     }
 
     #[test]

@@ -39,17 +39,23 @@ pub fn template(out: &mut dyn Write) -> Result<Exit> {
 
 /// Prints each setting in a line: its name, its value, where it came from.
 pub fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
-    let (id, source) = match (settings.id_source(), settings.integrator_id()) {
+    let read = settings.integrator_id();
+    let (id, source) = match (settings.id_source(), &read) {
         (Some(source), Ok(id)) => (id.last4(), source),
         (Some(source), Err(error)) => (format!("unusable: {error}"), source),
         (None, _) => (String::new(), "default".to_owned()),
+    };
+    // It may have got into another place.
+    let shown = |value: &str| match &read {
+        Ok(id) => id.redact(value.to_owned()),
+        Err(_) => value.to_owned(),
     };
     let mut line = |name: &str, value: &str, source: &str| {
         let value = if value.is_empty() { "-" } else { value };
         writeln!(out, "{name:<13}  {}  ({})", text::clean(value), text::clean(source))
     };
     for Entry { name, value, source } in &settings.entries {
-        line(name, value, &source.to_string())?;
+        line(name, &shown(value), &source.to_string())?;
     }
     line("integrator_id", &id, &source)?;
     Ok(Exit::Fine)
@@ -95,6 +101,21 @@ mod tests {
             assert!(printed.lines().any(|printed| printed == line), "{line}\n{printed}");
         }
         assert!(printed.lines().any(|line| line.starts_with("integrator_id  …7f3a  (")), "{printed}");
+    }
+
+    #[test]
+    fn an_id_that_got_into_another_place_is_not_shown_there() {
+        let file = format!(
+            "default_profile = 'prod'\nclipboard = ['put', '{CANARY}']\n[profiles.prod]\n\
+             base_url = 'https://me:{CANARY}@api.example/v1?id={CANARY}'\nintegrator_id_env = 'PROD_INTEGRATOR_ID'"
+        );
+        let (_home, known) = settings(&file);
+        let (_home, unknown) = settings(&file.replace("PROD_INTEGRATOR_ID", "UNSET").replace("'put', ", "'put'] #"));
+        for settings in [known, unknown] {
+            let printed = printed(&settings);
+            assert!(!printed.contains("canary"), "{printed}");
+            assert!(printed.contains("base_url       https://...@api.example/v1?...  ("), "{printed}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{fs, io::Write, path::PathBuf};
 
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
-use color_eyre::eyre::{Result, WrapErr, eyre};
+use color_eyre::eyre::{Result, WrapErr};
 
 use super::{args::Cli, exit::Exit};
 use crate::domain::text;
@@ -30,48 +30,52 @@ pub struct ManArgs {
 }
 
 /// Prints a page, or writes all of them.
-pub fn man(args: &ManArgs, out: &mut dyn Write) -> Result<Exit> {
-    let mut program = Cli::command();
+pub fn man(args: &ManArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit> {
+    let mut program = Cli::command().disable_help_subcommand(true);
     if let Some(dir) = &args.dir {
         let failed = || format!("the pages can't be written to {}", text::clean_path(dir));
         fs::create_dir_all(dir).wrap_err_with(failed)?;
-        clap_mangen::generate_to(program.disable_help_subcommand(true), dir).wrap_err_with(failed)?;
+        clap_mangen::generate_to(program, dir).wrap_err_with(failed)?;
         return Ok(Exit::Fine);
     }
     program.build();
     let page = match &args.command {
         None => program,
-        Some(name) => named(&program, name)?,
+        Some(name) => match program.find_subcommand(name) {
+            Some(command) => command.clone(),
+            None => {
+                let commands: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
+                writeln!(err, "there is no command `{}`; there are {}", text::clean(name), commands.join(", "))?;
+                return Ok(Exit::Usage);
+            }
+        },
     };
     Man::new(page).render(out)?;
     Ok(Exit::Fine)
-}
-
-fn named(program: &Command, name: &str) -> Result<Command> {
-    let commands: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
-    let unknown = || eyre!("there is no command `{}`; there are {}", text::clean(name), commands.join(", "));
-    program.find_subcommand(name).cloned().ok_or_else(unknown)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page(command: Option<&str>) -> Result<String> {
-        let mut page = Vec::new();
-        man(&ManArgs { command: command.map(str::to_owned), dir: None }, &mut page)?;
-        Ok(String::from_utf8(page).unwrap())
+    /// What is printed, and what is complained of.
+    fn page(command: Option<&str>) -> (String, String) {
+        let (mut page, mut complaint) = (Vec::new(), Vec::new());
+        let args = ManArgs { command: command.map(str::to_owned), dir: None };
+        let exit = man(&args, &mut page, &mut complaint).unwrap();
+        assert_eq!(exit == Exit::Usage, page.is_empty());
+        (String::from_utf8(page).unwrap(), String::from_utf8(complaint).unwrap())
     }
 
     #[test]
     fn each_command_has_its_page_and_no_other_has() {
-        assert!(page(None).unwrap().contains(".TH hoptop 1"));
-        let watch = page(Some("watch")).unwrap();
+        assert!(page(None).0.contains(".TH hoptop 1"));
+        let watch = page(Some("watch")).0;
         assert!(watch.contains("hoptop-watch") && watch.contains("until\\-settled"), "{watch}");
-        assert!(page(Some("wach")).unwrap_err().to_string().contains("there are demo, add,"));
+        assert!(page(Some("wach")).1.contains("there are demo, add,"));
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("share/man1");
-        man(&ManArgs { command: None, dir: Some(dir.clone()) }, &mut Vec::new()).unwrap();
+        man(&ManArgs { command: None, dir: Some(dir.clone()) }, &mut Vec::new(), &mut Vec::new()).unwrap();
         for command in Cli::command().get_subcommands() {
             assert!(dir.join(format!("hoptop-{}.1", command.get_name())).is_file(), "{}", command.get_name());
         }

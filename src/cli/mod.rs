@@ -92,7 +92,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         (Some(Command::Simulate(args)), _) => return simulate::simulate(args, cli.global.rps),
         (Some(Command::Backup(args)), Some(db)) if args.daily => return backup::daily(db),
         (Some(Command::Completions(args)), _) => return completions::completions(args, &mut io::stdout().lock()),
-        (Some(Command::Man(args)), _) => return man::man(args, &mut io::stdout().lock()),
+        (Some(Command::Man(args)), _) => return man::man(args, &mut io::stdout().lock(), &mut io::stderr().lock()),
         (Some(Command::Config(args)), _) if args.template => return config::template(&mut io::stdout().lock()),
         _ => {}
     }

@@ -54,7 +54,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("profile", Some(&inputs.name), Clone::clone),
         entry("db", Some(&db), |path| path.display().to_string()),
         entry("state_dir", Some(&state), |path| path.display().to_string()),
-        entry("base_url", base_url.as_ref(), Clone::clone),
+        entry("base_url", base_url.as_ref(), |url| without_secrets(url)),
         entry("rps", Some(&rps), ToString::to_string),
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
@@ -64,6 +64,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("mouse", Some(&mouse), ToString::to_string),
         entry("hyperlinks", Some(&hyperlinks), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
+        entry("answer", inputs.templates().as_ref(), Clone::clone),
         entry("weights", weights.as_ref(), told),
         entry("keys", keys.as_ref(), |keys| {
             keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
@@ -118,6 +119,13 @@ impl<'a> Inputs<'a> {
     fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
         let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
         in_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
+    }
+
+    /// Which replies are in one's own words.
+    fn templates(&self) -> Option<Chosen<String>> {
+        let own = [("markdown", &self.file.answer.markdown), ("text", &self.file.answer.text)];
+        let own: Vec<_> = own.into_iter().filter_map(|(name, template)| template.as_ref().map(|_| name)).collect();
+        in_file(Some(own.join(", ")).filter(|own| !own.is_empty()), "answer")
     }
 
     fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {
@@ -206,6 +214,16 @@ impl<'a> Inputs<'a> {
     fn key(&self, key: &str) -> String {
         format!("profiles.{}.{key}", self.name.0)
     }
+}
+
+/// A URL as far as anybody may see it: without user info, and without a query.
+fn without_secrets(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit_once('@').map_or_else(|| host.to_owned(), |(_, host)| format!("...@{host}"));
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    format!("{scheme}{host}{path}{query}")
 }
 
 /// Labels and their weights for people.

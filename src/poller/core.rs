@@ -139,14 +139,18 @@ impl Core {
         if let Some(refused) = self.budget.refusal(now.mono) {
             return refused.into();
         }
-        self.scheduler.set_rate(self.allowed());
-        self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let resting_until = self.budget.ledger().pace.resting_until();
         let gate = match self.health.probe_at() {
             Some(_) if self.in_flight > 0 => return Action::WaitForNews,
             Some(probe) => probe.max(resting_until),
             None => resting_until,
         };
+        // Who has something to ask, but not yet, chooses then.
+        if now.mono < gate && (self.scheduler.watched() > 0 || !self.routes.is_empty()) {
+            return Action::WaitUntil(gate);
+        }
+        self.scheduler.set_rate(self.allowed());
+        self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let question = match (self.scheduler.next(now), self.routes.front()) {
             (Next::Poll(id), None) => Question::Status(id),
             (Next::Poll(id), Some(_)) if self.scheduler.last_was_request() => Question::Status(id),
@@ -329,11 +333,16 @@ mod tests {
         let mut core = core(1.0, 2);
         let first = send(&mut core, at(0));
         end(&mut core, first, None, at(200));
-        core.scheduler.request(RowId(1), at(200));
+        let before = format!("{:?}", core.scheduler);
         assert_eq!(core.next(at(1_199)), Action::WaitUntil(at(1_200).mono));
-        // Whatever came meanwhile counts: this is looked at for the first time now.
-        core.scheduler.look_at(vec![RowId(2)]);
-        assert_eq!(send(&mut core, at(1_200)).0, Question::Status(RowId(2)), "the first has rested for a second");
+        assert_eq!(format!("{:?}", core.scheduler), before, "it isn't asked");
+        let second = send(&mut core, at(1_200));
+        assert_eq!(second.0, Question::Status(RowId(2)));
+        let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
+        end(&mut core, second, Some(&throttled), at(1_300));
+        let before = format!("{:?}", core.scheduler);
+        assert_eq!(core.next(at(5_000)), Action::WaitUntil(at(8_300).mono));
+        assert_eq!(format!("{:?}", core.scheduler), before, "nor while the ID rests");
     }
 
     #[test]

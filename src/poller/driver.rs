@@ -443,9 +443,7 @@ impl<W: Wire> Driver<W> {
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
         if self.reporter.take(&report, now.mono) || stopping {
-            let receipt = self.setup.store.report(&self.setup.profile, report);
-            // Nobody waits for it; but while it is written a clock that is paused stands still.
-            drop(spawn_blocking(move || await_report(receipt)));
+            keep_aside(self.setup.store.report(&self.setup.profile, report));
         }
     }
 
@@ -478,11 +476,14 @@ fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
 }
 
-/// Waits until how the poller gets on is kept; if it isn't, it is said again soon.
-pub(super) fn await_report(receipt: Receipt<()>) {
-    if let Err(error) = receipt.wait() {
-        tracing::debug!("how the poller gets on was not kept: {error}");
-    }
+/// Lets how the poller gets on be kept; if it isn't, it is said again soon. Nobody waits for it, but while it is written a clock
+/// that is paused stands still.
+pub(super) fn keep_aside(receipt: Receipt<()>) {
+    drop(spawn_blocking(move || {
+        if let Err(error) = receipt.wait() {
+            tracing::debug!("how the poller gets on was not kept: {error}");
+        }
+    }));
 }
 
 /// Writes an answer on the pool for blocking work, and waits until it is kept.

@@ -12,7 +12,7 @@ use std::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    driver::{PollerError, Setup, await_report},
+    driver::{PollerError, Setup, keep_aside},
     report::SILENT,
     wire::Wire,
 };
@@ -58,7 +58,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     spawn_blocking(move || {
         let last = store.reader()?.poller(&profile)?;
         if last.is_none_or(|last| !last.is_live(at) || last.health == waiting.health) {
-            await_report(store.report(&profile, waiting));
+            keep_aside(store.report(&profile, waiting));
         }
         Ok(())
     })

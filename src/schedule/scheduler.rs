@@ -245,6 +245,7 @@ impl Scheduler {
     /// A request went out that a person waits for, and that is none of a transaction.
     pub fn sent_for_a_person(&mut self) {
         self.last_was_request = true;
+        self.looks = 0;
     }
 
     /// How many are polled until they are forgotten.

@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
+    time::Duration,
 };
 
 use chrono::{DateTime, Utc};
@@ -80,13 +81,20 @@ impl HistoryLine {
 }
 
 impl Reader {
-    /// Over a store that is there, without changing or mending anything of it: for a look from outside. What a newer or
-    /// older hoptop keeps otherwise can't be read.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: connection::open_for_reading(path)? })
+    }
+
+    /// Over a store that is there, for a look that nobody should wait for: what is locked for a fifth of a second fails. It
+    /// changes and mends nothing in the file, though SQLite may leave an empty log beside it; what another version keeps otherwise
+    /// can't be read.
     ///
     /// # Errors
     /// If there is none, or it can't be opened.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { connection: connection::open_for_reading(path)? })
+    pub fn at_a_glance(path: &Path) -> Result<Self, StoreError> {
+        let reader = Self::open(path)?;
+        reader.connection.busy_timeout(Duration::from_millis(200))?;
+        Ok(reader)
     }
 
     /// What calls off a query of this reader from another thread.
@@ -352,18 +360,20 @@ impl Reader {
     }
 
     /// At most so many transactions whose hash begins so, with what lists show of them; of all the newest, if nothing is
-    /// said of the hash.
-    pub fn beginning(&self, text: &str, most: usize) -> Result<Vec<Transaction>, StoreError> {
+    /// said of the hash. Costs what it finds.
+    pub fn with_hash_beginning(&self, text: &str, most: usize) -> Result<Vec<Transaction>, StoreError> {
         let text = text::clean(text);
-        if !text.chars().all(char::is_alphanumeric) {
-            return Ok(Vec::new());
-        }
         // With `0x` a hash has no case.
         let text = if text.starts_with("0x") || text.starts_with("0X") { text.to_lowercase() } else { text };
-        let order = if text.is_empty() { "id DESC" } else { "transaction_key" };
-        let sql = format!("{} WHERE transaction_key GLOB ?1 ORDER BY {order} LIMIT ?2", transactions::SELECT);
+        let which = if text.is_empty() {
+            "?1 = '' ORDER BY id DESC"
+        } else {
+            // No text goes further than its beginning with the last letter there is.
+            "transaction_key >= ?1 AND transaction_key < ?1 || char(1114111) ORDER BY transaction_key"
+        };
+        let sql = format!("{} WHERE {which} LIMIT ?2", transactions::SELECT);
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map((format!("{text}*"), most), transactions::read)?;
+        let rows = statement.query_map((text, most), transactions::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -15,7 +15,8 @@ fn completed(home: &Home, words: &[&str]) -> Option<Vec<String>> {
         PATH="$1:$PATH"; shift
         source <(hoptop completions bash)
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
-        _clap_complete_hoptop hoptop "${!#}" "" 2> /dev/null
+        compopt() { :; }
+        _clap_complete_hoptop hoptop "${!#}" ""
         printf '%s\n' "${COMPREPLY[@]}""#;
     let mut bash = home.hoptop(&[]);
     let variables: Vec<_> =
@@ -31,7 +32,10 @@ fn completed(home: &Home, words: &[&str]) -> Option<Vec<String>> {
 fn tracked() -> (Home, [String; 2]) {
     let home = Home::new();
     let hashes = ["ab", "cd"].map(|digits| format!("0x{}", digits.repeat(32)));
-    let rows = [(&hashes[0], "SUP-1", "vip"), (&hashes[1], "SUP-2", "batch-17")];
+    // What a shell would act on is no candidate.
+    let hostile = "$(touch${IFS}pwned)".to_owned();
+    let rows =
+        [(&hashes[0], "SUP-1", "vip"), (&hashes[1], "SUP-2", "batch-17"), (&hostile, "SUP-1;touch${IFS}pwned", "v*")];
     let rows = rows.map(|(hash, ticket, label)| format!("{hash},42161,8453,q-1,,,{ticket},{label}\n"));
     home.import(&format!("{HEADER}{}", rows.concat()));
     (home, hashes)
@@ -40,7 +44,7 @@ fn tracked() -> (Home, [String; 2]) {
 #[test]
 fn bash_completes_what_is_tracked() {
     let (home, [first, second]) = tracked();
-    let table: [(&[&str], &[&str]); 7] = [
+    let table: [(&[&str], &[&str]); 8] = [
         (&["hoptop", "show", "0xa"], &[&first]),
         (&["hoptop", "check", &first, ""], &[&second, &first]),
         (&["hoptop", "sh"], &["show"]),
@@ -48,6 +52,7 @@ fn bash_completes_what_is_tracked() {
         (&["hoptop", "add", "0x1", "--label", "v"], &["vip"]),
         (&["hoptop", "add", "0x1", "--from", "4216"], &["42161"]),
         (&["hoptop", "show", "0xef"], &[]),
+        (&["hoptop", "show", "$"], &[]),
     ];
     for (words, expected) in table {
         let Some(found) = completed(&home, words) else { return };

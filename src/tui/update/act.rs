@@ -53,7 +53,9 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
     match outcome {
         Ok(text) => {
             model.marks.served(work.deals_with());
-            let marked = matches!(work, Work::Edit(_)).then(|| model.marks.count()).filter(|count| *count > 0);
+            let marked = (matches!(work, Work::Edit(_)) && model.screen == Screen::List)
+                .then(|| model.marks.count())
+                .filter(|count| *count > 0);
             let stay = marked.map_or_else(String::new, |count| {
                 let clear = model.setting.keys.shown(Id::Clear);
                 format!(". {count} stay marked; {clear} unmarks.")

@@ -225,7 +225,8 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     };
     let stands = row.alert.set_aside.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = stands.map(|_| glance::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
-    let texts = [case, ("NOW", state), ("DO", Some(action(look, row)))];
+    let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|taken| taken.note.clone());
+    let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(look, row)))];
     for (label, text) in texts {
         let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
