@@ -365,6 +365,17 @@ fn who_hands_back_alone_knows_without_another_look_when_the_next_may_go() {
 }
 
 #[test]
+fn a_place_of_our_own_in_the_queue_is_nobody_else_s() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut budget = Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
+    let first = budget.take(at(1_000)).unwrap();
+    let _second = budget.take(at(1_500)).unwrap();
+    assert_eq!(budget.take(at(1_510)), Err(Refused::UntilAnswered));
+    answered(&mut budget, first, 1_600);
+    assert_eq!(budget.refusal(at(1_601)), Some(Refused::Until(at(2_600))));
+}
+
+#[test]
 fn while_each_slot_waits_for_our_own_answer_nobody_looks_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();

@@ -56,6 +56,20 @@ fn the_least_recently_polled_comes_first_and_none_within_five_seconds() {
 }
 
 #[test]
+fn between_two_requests_no_more_is_looked_at_however_often_it_is_asked() {
+    let mut scheduler = watching(2_000);
+    for second in 0..60 {
+        poll(&mut scheduler, at(second));
+    }
+    let first = scheduler.next(at(60));
+    let state = format!("{scheduler:?}");
+    assert!(state.contains("looks: 100,"), "there was more to look at");
+    assert_eq!(scheduler.next(at(60)), first);
+    assert!(format!("{scheduler:?}") == state);
+    assert!(poll(&mut scheduler, at(60)).is_some() && format!("{scheduler:?}").contains("looks: 0,"));
+}
+
+#[test]
 fn a_new_one_comes_before_those_that_wait_for_another_turn() {
     let mut scheduler = watching(3);
     for second in 0..3 {
