@@ -141,12 +141,7 @@ pub fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     });
     let completion = complete(typed, names.as_ref());
     let before = typed.get(..completion.start).unwrap_or_default();
-    // The grammar's own words stand for themselves too, but for the signs behind `age` and its like.
-    let goes_on = |word: &String| match word.strip_suffix(['>', '<']) {
-        Some(_) => None,
-        None => plain(&format!("{before}{word}")),
-    };
-    completion.words.iter().filter_map(goes_on).collect()
+    completion.words.iter().filter_map(|word| plain(&format!("{before}{word}"))).collect()
 }
 
 /// A candidate, if no shell can take it for more than a word.
