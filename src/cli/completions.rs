@@ -9,9 +9,9 @@ use std::{
     path::PathBuf,
 };
 
-use clap::{Args, CommandFactory, ValueEnum};
+use clap::{Args, CommandFactory};
 use clap_complete::{
-    CompleteEnv, CompletionCandidate,
+    CompleteEnv, CompletionCandidate, Shell,
     env::{EnvCompleter, Shells},
 };
 use color_eyre::eyre::{Result, eyre};
@@ -51,32 +51,11 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shell {
-    Bash,
-    Elvish,
-    Fish,
-    Powershell,
-    Zsh,
-}
-
-impl Shell {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bash => "bash",
-            Self::Elvish => "elvish",
-            Self::Fish => "fish",
-            Self::Powershell => "powershell",
-            Self::Zsh => "zsh",
-        }
-    }
-}
-
 /// Prints the script that makes a shell ask hoptop how a line goes on.
 pub fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result<Exit> {
-    let name = args.shell.name();
+    let name = args.shell.to_string();
     let shells = Shells::builtins();
-    let shell: &dyn EnvCompleter = shells.completer(name).ok_or_else(|| eyre!("{name} can't be served"))?;
+    let shell: &dyn EnvCompleter = shells.completer(&name).ok_or_else(|| eyre!("{name} can't be served"))?;
     shell.write_registration(VARIABLE, "hoptop", "hoptop", "hoptop", out)?;
     Ok(Exit::Fine)
 }
@@ -221,11 +200,11 @@ mod tests {
 
     #[test]
     fn every_shell_has_its_script() {
-        for shell in Shell::value_variants() {
+        for shell in <Shell as clap::ValueEnum>::value_variants() {
             let mut script = Vec::new();
             completions(&CompletionsArgs { shell: *shell }, &mut script).unwrap();
             let script = String::from_utf8(script).unwrap();
-            assert!(script.contains(VARIABLE) && script.contains("hoptop"), "{}: {script}", shell.name());
+            assert!(script.contains(VARIABLE) && script.contains("hoptop"), "{shell}: {script}");
         }
     }
 

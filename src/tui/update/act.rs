@@ -53,15 +53,15 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
     match outcome {
         Ok(text) => {
             model.marks.served(work.deals_with());
-            let marked = (matches!(work, Work::Edit(_)) && model.screen == Screen::List)
-                .then(|| model.marks.count())
-                .filter(|count| *count > 0);
-            let stay = marked.map_or_else(String::new, |count| {
-                let clear = model.setting.keys.shown(Id::Clear);
-                format!(". {count} stay marked; {clear} unmarks.")
-            });
-            let text = if stay.is_empty() { &*text } else { text.trim_end_matches('.') };
-            model.tell(Tone::Good, format!("{text}{stay}"), now);
+            let left = model.marks.count();
+            let text = match work {
+                Work::Edit(_) if model.screen == Screen::List && left > 0 => {
+                    let clear = model.setting.keys.shown(Id::Clear);
+                    format!("{}. {left} stay marked; {clear} unmarks.", text.trim_end_matches('.'))
+                }
+                _ => text,
+            };
+            model.tell(Tone::Good, text, now);
         }
         Err(_) if is_said => {}
         Err(text) => model.tell(Tone::Bad, text, now),
