@@ -179,7 +179,7 @@ struct Driver<W> {
 impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
-        let commits = setup.store.subscribe()?;
+        let commits = setup.store.subscribe_to_news()?;
         let follower = Follower::new(&setup.store)?;
         let now = setup.clock.now();
         let budget = match &setup.shared {

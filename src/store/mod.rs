@@ -152,8 +152,8 @@ impl Store {
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let signal = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Ok(connection) => Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move |number| {
-                signal.batch_ended(number)
+            Ok(connection) => Writer::spawn(connection, (path.to_owned(), Arc::clone(&health)), move |commit| {
+                signal.batch_ended(commit)
             })?,
             Err(trouble) => {
                 health.note(&trouble);
@@ -274,6 +274,11 @@ impl Store {
         self.watcher.subscribe()
     }
 
+    /// The same, but for commits of this process that only say of transactions that they were polled and are as they were.
+    pub fn subscribe_to_news(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.watcher.subscribe_to_news()
+    }
+
     /// Tracks the transactions of a batch, all or none; what is known already is updated where it differs.
     pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
@@ -302,7 +307,7 @@ impl Store {
 
     /// Keeps an answer: the observation, what it changes in the transaction, and what `judge` makes of that.
     pub fn observe(&self, seen: Seen, judge: Judge) -> Receipt<()> {
-        self.writer.submit(move |db| transactions::observe(db, &seen, judge))
+        self.writer.submit_telling(move |db| transactions::observe(db, &seen, judge))
     }
 
     /// Keeps what concerns a whole profile.

@@ -9,6 +9,7 @@ use super::{
     columns, edits,
     error::StoreError,
     forecasts, observations, records,
+    writer::Wrote,
 };
 use crate::domain::{
     alert::{Alert, AlertStep},
@@ -44,10 +45,10 @@ pub(super) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked
 /// Where a transaction that doesn't wait stands in the order of deadlines.
 pub(super) const NEVER_DUE: i64 = i64::MAX;
 
-pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), StoreError> {
+pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<Wrote, StoreError> {
     let Some(mut transaction) = by_row(db, seen.transaction)? else {
         // Deleted while the request was under way.
-        return Ok(());
+        return Ok(Wrote::Nothing);
     };
     let before = transaction.clone();
     let changes = transaction.apply(&seen.observation, seen.at);
@@ -65,7 +66,10 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(), 
         Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
     changes::append_all(db, &entry, &changes)?;
     let standing = alerts::standing_for(db, &profile, transaction.id)?;
-    alerts::carry_out(db, &judge(&transaction, &standing, seen.at), &entry)
+    let steps = judge(&transaction, &standing, seen.at);
+    alerts::carry_out(db, &steps, &entry)?;
+    let is_news = changes != [What::Polled] || !steps.is_empty();
+    Ok(if is_news { Wrote::News } else { Wrote::PollAlone })
 }
 
 pub(super) fn request_poll(db: &Connection, transactions: &[RowId], at: DateTime<Utc>) -> Result<(), StoreError> {

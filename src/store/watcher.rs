@@ -1,6 +1,7 @@
 //! Wakes readers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`).
 //!
-//! It says only that something changed, or that there is news of the store's health. The thread that looks after other
+//! It says only that something changed, or that there is news of the store's health; to those who ask for it, not that this
+//! process polled something that is as it was. The thread that looks after other
 //! processes starts with the first subscriber.
 
 use std::{
@@ -17,7 +18,7 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::{changes, connection, error::StoreError, health::Health};
+use super::{changes, connection, error::StoreError, health::Health, writer::Commit};
 
 /// How soon a commit of another process is seen (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -25,11 +26,30 @@ const INTERVAL: Duration = Duration::from_millis(250);
 pub(super) struct Watcher {
     path: PathBuf,
     health: Arc<Health>,
-    commits: watch::Sender<u64>,
+    bells: Bells,
     /// The number of the last commit of our writer; -1 before the first.
     own: Arc<AtomicI64>,
     /// The looking thread ends when this sender goes.
     looking: Mutex<Option<Sender<()>>>,
+}
+
+/// What those who follow the store wait for.
+#[derive(Clone)]
+struct Bells {
+    /// Rings for everything.
+    commits: watch::Sender<u64>,
+    /// Rings but for polls of our own that changed nothing.
+    news: watch::Sender<u64>,
+}
+
+impl Bells {
+    fn ring(&self, is_news: bool) {
+        let once_more = |count: &mut u64| *count += 1;
+        self.commits.send_modify(once_more);
+        if is_news {
+            self.news.send_modify(once_more);
+        }
+    }
 }
 
 impl Watcher {
@@ -37,28 +57,40 @@ impl Watcher {
         Self {
             path,
             health,
-            commits: watch::Sender::new(0),
+            bells: Bells { commits: watch::Sender::new(0), news: watch::Sender::new(0) },
             own: Arc::new(AtomicI64::new(-1)),
             looking: Mutex::new(None),
         }
     }
 
-    /// Our writer has ended a batch, with a commit of this number if it wrote anything.
-    pub(super) fn batch_ended(&self, number: Option<i64>) {
-        if let Some(number) = number {
-            self.own.store(number, Ordering::Release);
-        }
-        self.commits.send_modify(|count| *count += 1);
+    /// Our writer has ended a batch, with a commit if it wrote anything.
+    pub(super) fn batch_ended(&self, commit: Option<Commit>) {
+        let is_news = commit.is_none_or(|Commit { number, is_polls_alone }| {
+            let last = self.own.swap(number, Ordering::AcqRel);
+            // What another process wrote between our commits is taken for ours from now on, and is news.
+            !is_polls_alone || number != last + 1
+        });
+        self.bells.ring(is_news);
     }
 
     pub(super) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.look_after_others()?;
+        Ok(self.bells.commits.subscribe())
+    }
+
+    pub(super) fn subscribe_to_news(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.look_after_others()?;
+        Ok(self.bells.news.subscribe())
+    }
+
+    fn look_after_others(&self) -> Result<(), StoreError> {
         let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         if looking.is_none() {
             let (alive, end) = mpsc::channel();
             // Here, so that a file that goes away from now on is missed.
             let connection = connection::open_for_reading(&self.path)?;
             let health = Arc::downgrade(&self.health);
-            let lookout = Lookout { connection, health, commits: self.commits.clone(), own: Arc::clone(&self.own) };
+            let lookout = Lookout { connection, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
             let last = lookout.look().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
@@ -66,7 +98,7 @@ impl Watcher {
                 .map_err(StoreError::Thread)?;
             *looking = Some(alive);
         }
-        Ok(self.commits.subscribe())
+        Ok(())
     }
 }
 
@@ -74,7 +106,7 @@ impl Watcher {
 struct Lookout {
     connection: Connection,
     health: Weak<Health>,
-    commits: watch::Sender<u64>,
+    bells: Bells,
     own: Arc<AtomicI64>,
 }
 
@@ -83,7 +115,7 @@ impl Lookout {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
-                self.commits.send_modify(|count| *count += 1);
+                self.bells.ring(true);
             }
         }
     }
@@ -123,10 +155,44 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::{domain::fixtures, store::Store};
+    use crate::{
+        domain::{fixtures, status::RouterStatus},
+        store::{Seen as Answer, Store},
+    };
 
     fn track(store: &Store, number: i64) {
         store.import("default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH).wait().unwrap();
+    }
+
+    #[test]
+    fn a_poll_that_brought_nothing_is_no_news_and_hides_none_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
+        track(&here, 1);
+        let poll = |store: &Store, status: RouterStatus| {
+            let row = store.reader().unwrap().known("default", &fixtures::new(1).told.transaction_id).unwrap().unwrap();
+            let seen = Answer { transaction: row, observation: fixtures::says(status), at: DateTime::UNIX_EPOCH };
+            store.observe(seen, |_, _, _| Vec::new()).wait().unwrap();
+        };
+        poll(&here, RouterStatus::Ongoing);
+        let (mut commits, mut news) = (here.watcher.bells.commits.subscribe(), here.watcher.bells.news.subscribe());
+        let mut rang = || {
+            let rang = (commits.has_changed().unwrap(), news.has_changed().unwrap());
+            commits.mark_unchanged();
+            news.mark_unchanged();
+            rang
+        };
+        poll(&here, RouterStatus::Ongoing);
+        assert_eq!(rang(), (true, false));
+        poll(&here, RouterStatus::NeedsGas);
+        assert_eq!(rang(), (true, true));
+        // Between two looks after others somebody else wrote, and then we did.
+        track(&there, 2);
+        poll(&here, RouterStatus::NeedsGas);
+        assert_eq!(rang(), (true, true));
+        poll(&here, RouterStatus::NeedsGas);
+        assert_eq!(rang(), (true, false));
     }
 
     #[test]
@@ -137,7 +203,7 @@ mod tests {
         let lookout = Lookout {
             connection: connection::open_for_reading(&path).unwrap(),
             health: Weak::new(),
-            commits: here.watcher.commits.clone(),
+            bells: here.watcher.bells.clone(),
             own: Arc::clone(&here.watcher.own),
         };
         let (mut last, mut tracked) = (lookout.look().unwrap(), 0);

@@ -35,6 +35,26 @@ pub(super) struct Writer {
     refusal: Option<Trouble>,
 }
 
+/// What a job wrote, as far as it concerns those who follow the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wrote {
+    /// Nothing that is kept.
+    Nothing,
+    /// That a transaction was polled, and is as it was.
+    PollAlone,
+    /// News.
+    News,
+}
+
+/// What a batch wrote, once it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Commit {
+    /// Its number in the store.
+    pub(super) number: i64,
+    /// Whether it only says of transactions that they were polled.
+    pub(super) is_polls_alone: bool,
+}
+
 /// The answer to a write, which comes after its commit.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt<T>(Receiver<Result<T, StoreError>>);
@@ -50,11 +70,11 @@ impl<T> Receipt<T> {
 }
 
 impl Writer {
-    /// Starts the thread; `ended` is called after each batch, with the number of its commit if it wrote anything.
+    /// Starts the thread; `ended` is called after each batch, with its commit if it wrote anything.
     pub(super) fn spawn(
         connection: Connection,
         (path, health): (PathBuf, Arc<Health>),
-        ended: impl Fn(Option<i64>) + Send + 'static,
+        ended: impl Fn(Option<Commit>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let (jobs, inbox) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
@@ -80,6 +100,14 @@ impl Writer {
         self.send(work, false)
     }
 
+    /// The same for a job that says how much of what it wrote is news.
+    pub(super) fn submit_telling<F>(&self, work: F) -> Receipt<()>
+    where
+        F: FnOnce(&Connection) -> Result<Wrote, StoreError> + Send + 'static,
+    {
+        self.queue(move |db| Ok(((), work(db)?)), false)
+    }
+
     /// The same for what a person gave us: on the disk before it is acknowledged.
     pub(super) fn submit_durable<T, F>(&self, work: F) -> Receipt<T>
     where
@@ -93,6 +121,14 @@ impl Writer {
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.queue(move |db| Ok((work(db)?, Wrote::News)), durable)
+    }
+
+    fn queue<T, F>(&self, work: F, durable: bool) -> Receipt<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send + 'static,
     {
         let (reply, answer) = mpsc::sync_channel(1);
         let job = Box::new(Pending { work: Some(work), done: None, reply, durable });
@@ -120,8 +156,8 @@ impl Drop for Writer {
 
 trait Job: Send {
     fn durable(&self) -> bool;
-    /// Does the work; whether it is to be kept. An error is none of its own.
-    fn run(&mut self, connection: &Connection) -> Result<bool, StoreError>;
+    /// Does the work; nothing of it is to be kept if it failed. An error is none of its own.
+    fn run(&mut self, connection: &Connection) -> Result<Wrote, StoreError>;
     fn answer(self: Box<Self>, commit: Result<(), Trouble>);
 }
 
@@ -135,20 +171,22 @@ struct Pending<T, F> {
 impl<T, F> Job for Pending<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, StoreError> + Send,
+    F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send,
 {
     fn durable(&self) -> bool {
         self.durable
     }
 
-    fn run(&mut self, connection: &Connection) -> Result<bool, StoreError> {
-        let Some(work) = self.work.take() else { return Ok(false) };
-        match work(connection) {
+    fn run(&mut self, connection: &Connection) -> Result<Wrote, StoreError> {
+        let Some(work) = self.work.take() else { return Ok(Wrote::Nothing) };
+        let (done, wrote) = match work(connection) {
             // SQLite may have undone the others with it; and they would fare no better.
             Err(error) if connection.is_autocommit() || is_of_the_disk(&error) => return Err(error),
-            done => self.done = Some(done),
-        }
-        Ok(matches!(self.done, Some(Ok(_))))
+            Err(error) => (Err(error), Wrote::Nothing),
+            Ok((done, wrote)) => (Ok(done), wrote),
+        };
+        self.done = Some(done);
+        Ok(wrote)
     }
 
     fn answer(self: Box<Self>, commit: Result<(), Trouble>) {
@@ -163,15 +201,15 @@ where
     }
 }
 
-/// Runs one of several, so that what it did can be undone without the others; whether it is to be kept.
-fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<bool, StoreError> {
+/// Runs one of several, so that what it did can be undone without the others.
+fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<Wrote, StoreError> {
     connection.prepare_cached("SAVEPOINT job")?.execute([])?;
-    let is_kept = job.run(connection)?;
-    if !is_kept {
+    let wrote = job.run(connection)?;
+    if wrote == Wrote::Nothing {
         connection.execute_batch("ROLLBACK TO job")?;
     }
     connection.prepare_cached("RELEASE job")?.execute([])?;
-    Ok(is_kept)
+    Ok(wrote)
 }
 
 /// Whether an error is none of the job's own.
@@ -195,7 +233,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, ended: &dyn Fn(Option<i64>)) {
+    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, ended: &dyn Fn(Option<Commit>)) {
         while let Ok(first) = inbox.recv() {
             let mut batch = vec![first];
             batch.extend(inbox.try_iter().take(BATCH - 1));
@@ -203,10 +241,10 @@ impl Desk {
                 Ok(()) => self.commit(&mut batch),
                 Err(trouble) => Err(trouble.into()),
             };
-            let number = done.as_ref().copied().unwrap_or_default();
+            let commit = done.as_ref().copied().unwrap_or_default();
             let outcome = self.health.end(done.map(drop));
             // First, so that whoever holds a receipt knows that those who follow the store have been woken.
-            ended(number);
+            ended(commit);
             for job in batch {
                 job.answer(outcome.clone());
             }
@@ -218,8 +256,8 @@ impl Desk {
         }
     }
 
-    /// Runs the jobs and commits what they wrote; the number of the commit, if they wrote anything.
-    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Option<i64>, StoreError> {
+    /// Runs the jobs and commits what they wrote, if they wrote anything.
+    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Option<Commit>, StoreError> {
         let durable = batch.iter().any(|job| job.durable());
         let synchronous = if durable { "full" } else { "normal" };
         if self.synchronous != Some(synchronous) {
@@ -227,22 +265,22 @@ impl Desk {
             self.synchronous = Some(synchronous);
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (before, mut is_any_kept) = (transaction.total_changes(), false);
+        let (before, mut wrote) = (transaction.total_changes(), Wrote::Nothing);
         if let [alone] = batch {
             // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
-            is_any_kept = alone.run(&transaction)?;
+            wrote = alone.run(&transaction)?;
         } else {
             for job in batch {
-                is_any_kept |= run_among_others(job.as_mut(), &transaction)?;
+                wrote = wrote.max(run_among_others(job.as_mut(), &transaction)?);
             }
         }
-        if !is_any_kept || transaction.total_changes() == before {
+        if wrote == Wrote::Nothing || transaction.total_changes() == before {
             transaction.rollback()?;
             return Ok(None);
         }
         let number = changes::count_commit(&transaction)?;
         transaction.commit()?;
-        Ok(Some(number))
+        Ok(Some(Commit { number, is_polls_alone: wrote == Wrote::PollAlone }))
     }
 
     /// While there is always some reader the log never begins anew by itself.
