@@ -25,7 +25,7 @@ use super::{
     snooze::{self, SnoozeArgs},
     stats::{self, StatsArgs},
     untrack::{self, DeleteArgs, UndoArgs, UntrackArgs},
-    watch::WatchArgs,
+    watch::{self, WatchArgs},
 };
 use crate::config::{ColorChoice, Flags};
 
@@ -162,6 +162,7 @@ pub enum Command {
     /// Check configuration, store, budget, clock and terminal, and say what to do
     Doctor,
     /// Poll without a screen and print what changes
+    #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
     /// The simulated service over HTTP, budget enforced, for trying any client
     Simulate(SimulateArgs),

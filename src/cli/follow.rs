@@ -1,15 +1,17 @@
-//! `hoptop import --follow`: lines as they come, from standard input until it ends or from a file as it grows.
+//! Lines as they come, from standard input until it ends or from a file as it grows: for `hoptop import --follow`, and for
+//! `hoptop watch -`.
 //!
 //! What came together is kept together, at once or as soon as the store can keep it. A bad line is named and passed over;
 //! it must never take the next one with it, and half a line must never be taken for one.
 
 mod feed;
 
-use std::{io::Write, pin::Pin};
+use std::{fmt, io::Write, pin::Pin};
 
 use color_eyre::eyre::{Result, WrapErr};
 
-use self::feed::{Feed, INTERVAL, Piece, Why};
+pub use self::feed::Feed;
+use self::feed::{INTERVAL, Piece, Why};
 use super::{
     context::Context,
     exit::Exit,
@@ -20,7 +22,7 @@ use crate::{
     clock::Clock,
     domain::transaction::NewTransaction,
     intake::{LineReader, Options, Place, Taken},
-    store::StoreError,
+    store::{Store, StoreError},
 };
 
 /// Tracks what comes until the input ends or a signal comes, and says what that changed.
@@ -35,17 +37,47 @@ pub fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
         let _keeper = cx.store.keep_backups(clock.clone())?;
         match Feed::open(&args.file, &clock) {
             Ok(feed) => run(args, feed, signal, (cx, &clock)).await,
-            Err(reason) => import::unreadable(&import::name(&args.file), &reason, cx),
+            Err(reason) => import::unreadable(&import::name(&args.file), &reason, cx.err),
         }
     })
 }
 
 async fn run(
     args: &ImportArgs,
-    mut feed: Feed,
+    feed: Feed,
     signal: impl Future<Output = Exit>,
     (cx, clock): (&mut Context<'_>, &Clock),
 ) -> Result<Exit> {
+    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, kept: &mut drop };
+    let (totals, exit) = pour(args, feed, signal, &mut sink).await?;
+    if let Some(totals) = totals {
+        writeln!(cx.out, "{totals}")?;
+    }
+    Ok(exit)
+}
+
+/// Where what comes goes.
+pub struct Sink<'a> {
+    /// The store that tracks it.
+    pub store: &'a Store,
+    /// In this profile.
+    pub profile: &'a str,
+    /// The time of its commits, and of what is tried again.
+    pub clock: &'a Clock,
+    /// For what is bad of it.
+    pub err: &'a mut dyn Write,
+    /// Is given each batch once it is kept.
+    pub kept: &'a mut dyn FnMut(Vec<NewTransaction>),
+}
+
+/// Tracks what comes until the input ends or a signal comes: what that came to, and how it ended. Of an input that can't be read
+/// there is nothing to tell.
+pub async fn pour(
+    args: &ImportArgs,
+    mut feed: Feed,
+    signal: impl Future<Output = Exit>,
+    sink: &mut Sink<'_>,
+) -> Result<(Option<Totals>, Exit)> {
     let name = import::name(&args.file);
     let mut following = Following::new(args);
     tokio::pin!(signal);
@@ -59,12 +91,12 @@ async fn run(
             Ok(Piece::End) => following.end(),
             Ok(Piece::Anew(why)) => {
                 following.leave(why);
-                writeln!(cx.err, "{name} {why}; it is read from its start")?;
+                writeln!(sink.err, "{name} {why}; it is read from its start")?;
             }
-            Err(fault) => return import::unreadable(&name, &import::reason(&fault), cx),
+            Err(fault) => return Ok((None, import::unreadable(&name, &import::reason(&fault), sink.err)?)),
         }
-        following.tell(cx)?;
-        if let Some(exit) = following.keep(cx, clock, signal.as_mut()).await? {
+        following.tell(sink)?;
+        if let Some(exit) = following.keep(sink, signal.as_mut()).await? {
             break Some(exit);
         }
         if following.ended.is_some() {
@@ -73,21 +105,26 @@ async fn run(
         following.turn(args);
     };
     if !following.partial.is_empty() {
-        writeln!(cx.err, "the last line has no end yet and was not taken")?;
+        writeln!(sink.err, "the last line has no end yet and was not taken")?;
     }
-    let Totals { tracked, updated, known, bad } = following.totals;
-    let lines = if bad == 1 { "line" } else { "lines" };
-    writeln!(cx.out, "{tracked} tracked, {updated} updated, {known} known already; {bad} bad {lines}")?;
-    Ok(ended.unwrap_or(Exit::Fine))
+    Ok((Some(following.totals), ended.unwrap_or(Exit::Fine)))
 }
 
 /// What following came to.
-#[derive(Default)]
-struct Totals {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
     tracked: usize,
     updated: usize,
     known: usize,
     bad: usize,
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tracked, updated, known, bad } = self;
+        let lines = if *bad == 1 { "line" } else { "lines" };
+        write!(out, "{tracked} tracked, {updated} updated, {known} known already; {bad} bad {lines}")
+    }
 }
 
 /// An input that is followed.
@@ -185,22 +222,22 @@ impl Following {
     }
 
     /// Names what is bad of what came, and puts the rest together.
-    fn tell(&mut self, cx: &mut Context) -> Result<()> {
+    fn tell(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         for taken in std::mem::take(&mut self.taken) {
             match taken {
                 Taken::Transaction(new) => self.batch.push(*new),
-                Taken::Profile(place, profile) if profile != cx.profile => {
-                    let own = &cx.profile;
-                    writeln!(cx.err, "warning: {place} is of the profile {profile}; such rows are tracked in {own}")?;
+                Taken::Profile(place, profile) if profile != sink.profile => {
+                    let own = sink.profile;
+                    writeln!(sink.err, "warning: {place} is of the profile {profile}; such rows are tracked in {own}")?;
                 }
                 Taken::Profile(..) => {}
-                Taken::Warning(warning) => writeln!(cx.err, "warning: {warning}")?,
+                Taken::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
                 Taken::Bad(error) => {
                     self.totals.bad += 1;
-                    writeln!(cx.err, "{error}")?;
+                    writeln!(sink.err, "{error}")?;
                 }
                 Taken::Hopeless(error) => {
-                    writeln!(cx.err, "{error}")?;
+                    writeln!(sink.err, "{error}")?;
                     self.ended = Some(if error.place == Place::File { Exit::Usage } else { Exit::Error });
                     break;
                 }
@@ -215,8 +252,7 @@ impl Following {
     /// Tracks what came, in one commit. With a signal it gives up what can't be kept, and says where that begins.
     async fn keep<S: Future<Output = Exit>>(
         &mut self,
-        cx: &mut Context<'_>,
-        clock: &Clock,
+        sink: &mut Sink<'_>,
         signal: Pin<&mut S>,
     ) -> Result<Option<Exit>> {
         let batch = std::mem::take(&mut self.batch);
@@ -224,21 +260,22 @@ impl Following {
             return Ok(None);
         }
         let first_line = self.first_line.take().unwrap_or_default();
-        let (store, profile) = (cx.store.clone(), cx.profile.clone());
-        let attempt = || store.import(&profile, batch.clone(), clock.now().wall).wait();
+        let Sink { store, profile, clock, .. } = *sink;
+        let attempt = || store.import(profile, batch.clone(), clock.now().wall).wait();
         let lost = format!("line {first_line} and what came after it were not kept");
         let report = tokio::select! {
             // What came before the signal is kept if that can be.
             biased;
-            report = insist(attempt, clock, cx.err) => report?.wrap_err(lost)?,
+            report = insist(attempt, clock, sink.err) => report?.wrap_err(lost)?,
             exit = signal => {
-                writeln!(cx.err, "{lost}")?;
+                writeln!(sink.err, "{lost}")?;
                 return Ok(Some(exit));
             }
         };
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
+        (sink.kept)(batch);
         Ok(None)
     }
 }

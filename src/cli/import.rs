@@ -82,7 +82,7 @@ pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> colo
             refuse(&errors, &name, cx.err)?;
             return Ok(Exit::Error);
         }
-        Err(ReadError::Input(fault)) => return unreadable(&name, &reason(&fault), cx),
+        Err(ReadError::Input(fault)) => return unreadable(&name, &reason(&fault), cx.err),
         Err(ReadError::Keep(fault)) => return Err(fault.into()),
     };
     for warning in found.warnings.into_iter().chain(elsewhere(&found.profiles, &cx.profile)) {
@@ -104,8 +104,8 @@ pub(super) fn name(file: &str) -> String {
 }
 
 /// Says that a file can't be read.
-pub(super) fn unreadable(name: &str, reason: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
-    writeln!(cx.err, "{name} can't be read: {reason}")?;
+pub(super) fn unreadable(name: &str, reason: &str, err: &mut dyn io::Write) -> color_eyre::Result<Exit> {
+    writeln!(err, "{name} can't be read: {reason}")?;
     Ok(Exit::Error)
 }
 

@@ -1,6 +1,11 @@
 //! `hoptop watch`: polling without a screen; prints what changes, ends with an exit code.
 //!
-//! Like the dashboard it only reads the store; the poller runs beside it, or in another process that holds the budget.
+//! Like the dashboard it only reads the store; the poller runs beside it, or in another process that holds the budget. It must
+//! never end well if one of what it was given is bad, or was never seen to end.
+
+mod bar;
+mod look;
+mod piped;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,8 +17,14 @@ use chrono::{DateTime, FixedOffset, Utc};
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, eyre};
-use tokio::task::spawn_blocking;
+use futures_util::FutureExt;
+use tokio::{sync::mpsc, task::spawn_blocking};
 
+use self::{
+    bar::Bar,
+    look::{Found, Question, Seen},
+    piped::{PIPE, Pipe, Piped},
+};
 use super::{
     complain, completions,
     exit::Exit,
@@ -24,7 +35,7 @@ use super::{
     summary::Summary,
 };
 use crate::{
-    clock::{self, Clock},
+    clock::{self, Clock, Mono},
     config::Settings,
     domain::{
         advice,
@@ -39,14 +50,22 @@ use crate::{
         transaction::Transaction,
     },
     poller::Scope,
-    store::{Follower, Listed, News, PollerReport, Progress, Store, StoreError, Trouble},
+    store::{Follower, Listed, Progress, Store, StoreError, Trouble},
 };
+
+/// What stands below the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop watch                                         what is tracked, until ^C
+  hoptop watch label:batch-17 --until-settled          the exit code says how it ended: 0 all success, 4 not all, 3 not settled
+  hoptop watch --json | jq 'select(.event == \"settled\")'
+  my-service | hoptop watch - --until-settled          what comes through the pipe is tracked, and watched to its end";
 
 /// What is watched, and until when.
 #[derive(Args, Debug)]
 pub struct WatchArgs {
     /// Which transactions, as in the dashboard's filter: `is:unsettled label:batch-17`; write `--` before one that starts
-    /// with `-`
+    /// with `-`. `-` alone tracks and watches what comes through standard input, CSV or JSON lines as for `import --follow`
     #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completions::filters))]
     pub filter: Vec<String>,
     /// One JSON object a line
@@ -61,34 +80,58 @@ pub struct WatchArgs {
     /// Print each poll too
     #[arg(long)]
     pub verbose: bool,
+    /// Of what comes through standard input, take chain IDs that don't look like any
+    #[arg(long)]
+    pub any_chain: bool,
+}
+
+impl WatchArgs {
+    /// Whether what is watched comes through standard input.
+    fn is_piped(&self) -> bool {
+        self.filter == [PIPE]
+    }
 }
 
 /// Polls and prints until all is settled, the time is over, or a signal comes.
 pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
-    let Some(filter) = list::read_filter(&args.filter, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
+        complain("`-` watches what comes through standard input; give it without a filter");
+        return Ok(Exit::Usage);
+    }
+    let terms = if args.is_piped() { &[][..] } else { &args.filter };
+    let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
     let ended = super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _keeper = store.keep_backups(clock.clone())?;
-        let signal = signals::listen()?;
+        let signal = signals::listen()?.shared();
+        let is_seen = io::stderr().is_terminal();
+        // A line that is drawn again and again is read out again and again.
+        let bar = Bar::new(is_seen && !settings.plain, settings.ascii);
         // The first look comes before the first request, so that every request is counted.
-        let mut watching = Watching::new(args, filter, (&settings.profile, &store), &clock)?;
+        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar))?;
+        let (pipe, mut came) = mpsc::unbounded_channel();
+        let source = (&store, settings.profile.as_str(), args.any_chain);
+        let reading = piped::read(source, signal.clone(), &clock, (watching.bar.line.clone(), pipe));
         watching.look(&clock).await?;
-        if watching.chosen.is_empty() {
-            complain(
+        if watching.chosen.is_empty() && !args.is_piped() {
+            watching.complain(
                 "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
             );
         }
-        if io::stderr().is_terminal() {
-            complain(&format!("watching {} transactions; ^C ends it", watching.chosen.len()));
+        if is_seen {
+            watching.complain(&watching.greeting());
         }
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let ended = tokio::select! {
-            ended = watching.follow(&store, &clock) => ended,
+            biased;
+            // First, so that it says what a signal keeps it from tracking.
+            failed = reading, if args.is_piped() => failed.map(|never| match never {}),
+            ended = watching.follow((&store, &mut came), &clock) => ended,
             exit = signal => Ok(Some(exit)),
             fault = poller.fault() => return Err(fault),
         };
@@ -109,6 +152,9 @@ struct Watching<'a> {
     args: &'a WatchArgs,
     filter: Filter,
     profile: String,
+    bar: Bar,
+    /// How the pipe ended, and what of it was bad, once it has.
+    piped: Option<Exit>,
     zone: FixedOffset,
     started: clock::Now,
     follower: Follower,
@@ -129,12 +175,18 @@ struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    fn new(args: &'a WatchArgs, filter: Filter, of: (&str, &Store), clock: &Clock) -> Result<Self> {
-        let (profile, store) = of;
+    fn new(
+        args: &'a WatchArgs,
+        filter: Filter,
+        (settings, store): (&Settings, &Store),
+        (clock, bar): (&Clock, Bar),
+    ) -> Result<Self> {
         Ok(Self {
             args,
             filter,
-            profile: profile.to_owned(),
+            profile: settings.profile.clone(),
+            bar,
+            piped: None,
             zone: clock::local_offset(),
             started: clock.now(),
             follower: Follower::new(store)?,
@@ -149,56 +201,127 @@ impl<'a> Watching<'a> {
         })
     }
 
+    /// What a person is told at the start.
+    fn greeting(&self) -> String {
+        match (self.args.is_piped(), self.chosen.len()) {
+            (true, _) => "watching what comes through standard input; ^C ends it".to_owned(),
+            (false, 1) => "watching 1 transaction; ^C ends it".to_owned(),
+            (false, count) => format!("watching {count} transactions; ^C ends it"),
+        }
+    }
+
+    /// Says something on standard error.
+    fn complain(&self, line: &str) {
+        // As `complain` itself: nobody may be there to read it.
+        let say = || {
+            complain(line);
+            Ok(())
+        };
+        self.bar.line.beside(say).unwrap_or_default();
+    }
+
+    /// What is to be read with each look.
+    fn question(&self, now: DateTime<Utc>) -> Question {
+        Question {
+            profile: self.profile.clone(),
+            // What comes through the pipe is chosen as it comes.
+            filter: (!self.args.is_piped()).then(|| self.filter.clone()),
+            forecasts: self.bar.is_drawn(),
+            now,
+        }
+    }
+
     /// Takes in and prints what changed since the last look.
     async fn look(&mut self, clock: &Clock) -> Result<()> {
         loop {
-            let (follower, profile) = (self.follower.clone(), self.profile.clone());
-            let (filter, now) = (self.filter.clone(), clock.now().wall);
-            let seen = spawn_blocking(move || Seen::look(&follower, &profile, &filter, now)).await??;
+            let (follower, now) = (self.follower.clone(), clock.now().wall);
+            let question = self.question(now);
+            let seen = spawn_blocking(move || Seen::look(&follower, &question)).await??;
             let live = seen.poller.as_ref().filter(|report| report.is_live(now));
             self.others_poll = live.is_some_and(|report| report.process != std::process::id());
             let waiting = live.is_some_and(|report| report.health == "waiting");
             if waiting && !self.waiting {
-                complain(
+                self.complain(
                     "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends",
                 );
             }
             self.waiting = waiting;
             let paused_until = live.and_then(|report| report.paused_until).filter(|until| *until > now);
             if let (Some(until), false) = (paused_until, self.is_paused) {
-                complain(&format!("polling is paused for {}, in a dashboard", span::long(span::between(now, until))));
+                self.complain(&format!(
+                    "polling is paused for {}, in a dashboard",
+                    span::long(span::between(now, until))
+                ));
             }
             self.is_paused = paused_until.is_some();
             let more = seen.news.more;
+            let poller = live.cloned();
             self.take_in(seen, now)?;
             if !more {
+                let open = self.chosen.values().filter(|progress| progress.is_polled).count();
+                self.bar.show((self.chosen.len() - open, self.chosen.len()), poller.as_ref(), now);
                 return Ok(());
             }
         }
     }
 
+    /// Takes in what came through the pipe.
+    async fn take(&mut self, piped: Piped, now: DateTime<Utc>) -> Result<()> {
+        match piped {
+            Piped::Batch(told) => {
+                let (follower, question) = (self.follower.clone(), self.question(now));
+                for found in spawn_blocking(move || Found::look(&follower, &question, &told)).await?? {
+                    self.bar.expect(found.row, found.expected);
+                    self.chosen.insert(found.row, found.progress);
+                }
+            }
+            Piped::End(totals, exit) => {
+                if let Some(totals) = totals {
+                    self.complain(&format!("standard input has ended: {totals}"));
+                }
+                self.piped = Some(exit);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing that an end could still come of: all that was named is settled, and the pipe brings no more.
+    fn is_over(&self) -> bool {
+        let brings_more = self.args.is_piped() && self.piped.is_none();
+        // Of a pipe that can't be read nothing comes, however long one waits.
+        let in_vain = self.chosen.is_empty() && self.piped.is_some_and(|exit| exit != Exit::Fine);
+        in_vain || self.args.until_settled && !brings_more && !self.is_open()
+    }
+
     /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.
-    async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
+    async fn follow(&mut self, (store, pipe): (&Store, &mut Pipe), clock: &Clock) -> Result<Option<Exit>> {
         let mut commits = store.subscribe()?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
+            // Before what happened to them, so that it is known that they are watched.
+            while let Ok(piped) = pipe.try_recv() {
+                self.take(piped, clock.now().wall).await?;
+            }
             self.look(clock).await?;
             self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if self.args.until_settled && !self.is_open() {
+            if self.is_over() {
                 return Ok(None);
             }
-            let over = async {
-                match end {
-                    Some(end) => clock.sleep_until(end).await,
+            let until = |moment: Option<Mono>| async move {
+                match moment {
+                    Some(moment) => clock.sleep_until(moment).await,
                     None => std::future::pending().await,
                 }
             };
+            let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REST);
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
-                () = over => return Ok(None),
+                Some(piped) = pipe.recv() => self.take(piped, clock.now().wall).await?,
+                () = until(redraw) => {}
+                () = until(end) => return Ok(None),
             }
         }
     }
@@ -215,7 +338,7 @@ impl<'a> Watching<'a> {
             if error.is_lasting() {
                 return Err(error.into());
             }
-            complain(&text::clean(&trouble.to_string()));
+            self.complain(&text::clean(&trouble.to_string()));
         }
         self.trouble = trouble;
         Ok(())
@@ -223,7 +346,8 @@ impl<'a> Watching<'a> {
 
     fn passes(&self, listed: &Listed, now: DateTime<Utc>) -> bool {
         let Listed { transaction: tx, alerts } = listed;
-        tx.profile == self.profile && self.filter.matches(&Candidate { tx, alerts }, now)
+        let is_wanted = !self.args.is_piped() && self.filter.matches(&Candidate { tx, alerts }, now);
+        tx.profile == self.profile && is_wanted
     }
 
     /// What stood in the way before we looked: another process may go on without saying so again.
@@ -250,6 +374,9 @@ impl<'a> Watching<'a> {
                 self.chosen.insert(tx.id, Progress::from(tx));
             }
         }
+        for (row, at) in seen.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
+            self.bar.expect(*row, *at);
+        }
         for change in seen.news.changes.iter().filter(|change| change.profile == self.profile) {
             self.requests += u64::from(change.what == What::Polled);
             self.answered |= matches!(change.what, What::Rejected { .. });
@@ -262,6 +389,7 @@ impl<'a> Watching<'a> {
             self.print(change, &seen.changed, now)?;
             if let What::Deleted { row } = change.what {
                 self.chosen.remove(&RowId(row));
+                self.bar.expect(RowId(row), None);
             }
         }
         Ok(())
@@ -283,7 +411,7 @@ impl<'a> Watching<'a> {
             true => json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?,
             false => self.sentence(change, listed.map(|listed| &listed.transaction)),
         };
-        Ok(writeln!(io::stdout(), "{line}")?)
+        Ok(self.bar.line.beside(|| writeln!(io::stdout(), "{line}"))?)
     }
 
     fn sentence(&self, change: &Change, tx: Option<&Transaction>) -> String {
@@ -304,6 +432,7 @@ impl<'a> Watching<'a> {
     async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
         // What was under way when it ended was kept since; it counts.
         self.look(clock).await?;
+        self.bar.end();
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);
         let summary = Summary::new(self.chosen.values(), now.wall, self.requests, seconds);
@@ -329,40 +458,12 @@ impl<'a> Watching<'a> {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
-            (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => Exit::Fine,
+            (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => {
+                // What was bad of a pipe was named, and isn't watched.
+                self.piped.unwrap_or(Exit::Fine)
+            }
             (false, ..) => Exit::NeedsAttention,
         }
-    }
-}
-
-/// What a look into the store brought.
-struct Seen {
-    news: News,
-    poller: Option<PollerReport>,
-    /// What passes the filter, if everything was looked at anew.
-    chosen: Vec<(RowId, Progress)>,
-    /// What stands for profiles as a whole, in that case.
-    profile_alerts: Vec<Alert>,
-    /// What something happened to, as it is now.
-    changed: BTreeMap<RowId, Listed>,
-}
-
-impl Seen {
-    fn look(follower: &Follower, profile: &str, filter: &Filter, now: DateTime<Utc>) -> Result<Self, StoreError> {
-        follower.news_with(|news, reader| {
-            let mut seen = Self {
-                poller: reader.poller(profile)?,
-                chosen: Vec::new(),
-                profile_alerts: Vec::new(),
-                changed: reader.listed_of(news.rows(true))?,
-                news,
-            };
-            if seen.news.anew {
-                seen.chosen = reader.listing(&filter.of_profile(profile), now).outcomes()?;
-                seen.profile_alerts = reader.profile_alerts()?;
-            }
-            Ok(seen)
-        })
     }
 }
 

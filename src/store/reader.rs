@@ -41,7 +41,7 @@ use crate::domain::{
     filter::{Filter, Named},
     ids::{ChainId, RowId, TxHash},
     text,
-    transaction::Transaction,
+    transaction::{Told, Transaction},
 };
 
 /// A connection for reading.
@@ -163,6 +163,11 @@ impl Reader {
     /// One transaction as lists show it: of its record only what they need, so that nothing is unpacked.
     pub fn outline(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
         transactions::outline(&self.connection, row)
+    }
+
+    /// The same of the one in a profile that this names, by its hash and source chain.
+    pub fn outline_of(&self, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
+        transactions::outline_of(&self.connection, profile, told)
     }
 
     /// Hands on each of these transactions that is still there, in their order, with what stands for it; ends at the first error.

@@ -12,6 +12,7 @@
 mod common;
 mod in_and_out;
 mod one_shot;
+mod piped;
 mod plain;
 #[path = "../session/mod.rs"]
 mod session;

@@ -112,12 +112,13 @@ fn a_signal_ends_it_with_its_code_and_half_a_line_is_not_taken() {
 fn the_last_line_of_a_file_that_was_replaced_is_taken_and_one_that_was_cut_is_named() {
     let mut bench = Bench::new();
     let (out, err, ()) = bench.run(|cx| {
-        let args = args();
+        let (args, clock) = (args(), Clock::starting_at(at(60)));
+        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, kept: &mut drop };
         let mut following = Following::new(&args);
         for (number, why) in [(1, Why::Replaced), (2, Why::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
             following.leave(why);
-            following.tell(cx).unwrap();
+            following.tell(&mut sink).unwrap();
             following.turn(&args);
         }
         let Totals { bad, .. } = following.totals;

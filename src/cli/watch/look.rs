@@ -1,0 +1,122 @@
+//! What a watch reads of the store, in one look.
+//!
+//! It must never hold what nobody asked for: who watches a million transactions needs how far each is, not each of them.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    domain::{
+        alert::Alert,
+        experience::Experience,
+        filter::Filter,
+        forecast::Quantile,
+        ids::RowId,
+        transaction::{Told, Transaction},
+    },
+    store::{Follower, Listed, News, PollerReport, Progress, StoreError},
+};
+
+/// What is to be read of the store.
+pub(super) struct Question {
+    pub(super) profile: String,
+    /// What is watched, if it is what passes a filter.
+    pub(super) filter: Option<Filter>,
+    /// Whether anybody wants to know how long it will take.
+    pub(super) forecasts: bool,
+    pub(super) now: DateTime<Utc>,
+}
+
+/// What a look into the store brought.
+pub(super) struct Seen {
+    pub(super) news: News,
+    pub(super) poller: Option<PollerReport>,
+    /// What passes the filter, if everything was looked at anew.
+    pub(super) chosen: Vec<(RowId, Progress)>,
+    /// What stands for profiles as a whole, in that case.
+    pub(super) profile_alerts: Vec<Alert>,
+    /// What something happened to, as it is now.
+    pub(super) changed: BTreeMap<RowId, Listed>,
+    /// By when what is awaited of all these should be settled, if anybody wants to know; nothing for what isn't any more.
+    pub(super) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
+}
+
+impl Seen {
+    pub(super) fn look(follower: &Follower, question: &Question) -> Result<Self, StoreError> {
+        let Question { profile, filter, forecasts, now } = question;
+        follower.news_with(|news, reader| {
+            let mut seen = Self {
+                poller: reader.poller(profile)?,
+                chosen: Vec::new(),
+                profile_alerts: Vec::new(),
+                changed: reader.listed_of(news.rows(true))?,
+                expected: Vec::new(),
+                news,
+            };
+            if seen.news.anew {
+                seen.profile_alerts = reader.profile_alerts()?;
+            }
+            if let (true, Some(filter)) = (seen.news.anew, filter) {
+                let filter = filter.of_profile(profile);
+                seen.chosen = reader.listing(&filter, *now).outcomes()?;
+            }
+            if *forecasts && !(seen.chosen.is_empty() && seen.changed.is_empty()) {
+                let experience = reader.experience(profile)?;
+                for (row, _) in seen.chosen.iter().filter(|(_, progress)| progress.is_polled) {
+                    let tx = reader.outline(*row)?;
+                    seen.expected.push((*row, tx.and_then(|tx| expected(&tx, &experience))));
+                }
+                let changed = seen.changed.values().map(|listed| &listed.transaction);
+                seen.expected.extend(changed.map(|tx| (tx.id, expected(tx, &experience))));
+            }
+            Ok(seen)
+        })
+    }
+}
+
+/// One that came through the pipe.
+pub(super) struct Found {
+    pub(super) row: RowId,
+    pub(super) progress: Progress,
+    /// By when it should be settled, if it is awaited and anybody wants to know.
+    pub(super) expected: Option<DateTime<Utc>>,
+}
+
+impl Found {
+    /// What of what was told is tracked.
+    pub(super) fn look(follower: &Follower, question: &Question, told: &[Told]) -> Result<Vec<Self>, StoreError> {
+        follower.read(|reader| {
+            let experience = question.forecasts.then(|| reader.experience(&question.profile)).transpose()?;
+            let mut found = Vec::new();
+            for told in told {
+                let Some(tx) = reader.outline_of(&question.profile, told)? else { continue };
+                let expected = experience.as_ref().and_then(|experience| expected(&tx, experience));
+                found.push(Self { row: tx.id, progress: Progress::from(&tx), expected });
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// By when one should be settled, as nine of ten are; nothing if nobody waits for it.
+fn expected(tx: &Transaction, experience: &Experience) -> Option<DateTime<Utc>> {
+    let wait = TimeDelta::from_std(experience.settling(tx).quantile(Quantile::P90)).ok()?;
+    tx.wants_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    #[test]
+    fn what_nobody_waits_for_is_not_expected() {
+        let mut tx = fixtures::transaction(1);
+        tx.told.estimate = Some(std::time::Duration::from_secs(100));
+        let at = expected(&tx, &Experience::default()).unwrap();
+        assert!(at > tx.first_seen_at + TimeDelta::seconds(100), "the estimate is a median: {at}");
+        tx.apply(&fixtures::says(RouterStatus::Success), tx.first_seen_at);
+        assert_eq!(expected(&tx, &Experience::default()), None);
+    }
+}
