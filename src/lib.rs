@@ -19,7 +19,7 @@
 //!
 //! Who may import whom (held by `tests/architecture.rs`): `clock`, `private` and `domain` know nobody; `schedule`, `budget`,
 //! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
-//! `tui` and `cli` know the poller; `main` knows `cli`.
+//! `metrics` tells others what store and poller do; `tui` and `cli` know the poller, and `cli` the metrics; `main` knows `cli`.
 
 pub mod alerts;
 pub mod api;
@@ -29,6 +29,7 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod intake;
+pub mod metrics;
 pub mod poller;
 pub mod private;
 pub mod schedule;

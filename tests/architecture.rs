@@ -20,9 +20,10 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "schedule" | "alerts" | "api" | "sim" | "intake" | "config" => BASE,
         "poller" => &["clock", "domain", "schedule", "budget", "alerts", "api", "store"],
         "tui" => &["clock", "private", "domain", "alerts", "store", "intake", "poller"],
+        "metrics" => &["clock", "domain", "store", "poller"],
         "cli" => &[
             "clock", "private", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
-            "tui",
+            "metrics", "tui",
         ],
         "main" => &["cli"],
         "lib" => &[],
@@ -151,7 +152,8 @@ fn each_outside_thing_has_one_user() {
     let owners: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("reqwest", &["api"][..]),
         ("rusqlite", &["store"]),
-        ("axum", &["sim"]),
+        ("axum", &["sim", "metrics"]),
+        ("prometheus_client", &["metrics"]),
         ("ratatui", &["tui"]),
         ("clap", &["cli"]),
         ("color_eyre", &["cli"]),

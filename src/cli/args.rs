@@ -2,7 +2,10 @@
 //!
 //! Only shapes and help; what a command does is in its own file.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -54,6 +57,9 @@ pub struct Cli {
     /// Take chain IDs as they are that hoptop doesn't know, when adding in the dashboard
     #[arg(long)]
     pub any_chain: bool,
+    /// Serve OpenMetrics text at this address as long as the dashboard runs, as http://ADDR/metrics
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
     /// What to do; the dashboard if nothing is said.
     #[command(subcommand)]
     pub command: Option<Command>,

@@ -24,6 +24,7 @@ use super::{
 use crate::{
     clock::{self, Clock},
     config::Settings,
+    metrics::Metrics,
     poller::Scope,
     tui::{
         input,
@@ -75,6 +76,8 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.keep_backups(clock.clone())?;
+        let requests = polling.as_ref().map(|polling| polling.requests.clone()).unwrap_or_default();
+        let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
         let place = Place::of(settings, Scope::Everything);
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };

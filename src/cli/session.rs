@@ -15,6 +15,7 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::secret::IntegratorId,
+    metrics::{Counted, Requests},
     poller::{self, HttpWire, PollerError, Scope, Setup},
     store::Store,
 };
@@ -27,6 +28,8 @@ pub struct Polling {
     pub fingerprint: String,
     /// What may be shown of the ID.
     pub shown_id: String,
+    /// Counts what it sends.
+    pub requests: Requests,
 }
 
 impl Polling {
@@ -35,7 +38,7 @@ impl Polling {
         let base = BaseUrl::parse(base_url)?;
         let (fingerprint, shown_id) = (id.fingerprint(base.as_str()), id.last4());
         let client = Client::new(base, id, Timeouts::default())?;
-        Ok(Self { client, rps, fingerprint, shown_id })
+        Ok(Self { client, rps, fingerprint, shown_id, requests: Requests::default() })
     }
 }
 
@@ -62,8 +65,8 @@ impl Running {
         clock: Clock,
         place: Place<'_>,
     ) -> Self {
-        let Polling { client, rps, fingerprint, shown_id } = polling;
-        let wire = Arc::new(HttpWire { client, clock: clock.clone() });
+        let Polling { client, rps, fingerprint, shown_id, requests } = polling;
+        let wire = Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, requests });
         let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
         let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
         let kept = store.clone();
@@ -104,7 +107,7 @@ impl Running {
 /// Polls until it is stopped. Before the process is suspended it gives up what others may be waiting for, and begins anew when
 /// it is continued.
 async fn polling_until(
-    (setup, store): (impl Fn() -> Setup<HttpWire>, Store),
+    (setup, store): (impl Fn() -> Setup<Counted<HttpWire>>, Store),
     begin: impl Future<Output = ()>,
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,

@@ -10,6 +10,7 @@ mod piped;
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, IsTerminal, Write},
+    net::SocketAddr,
     time::Duration,
 };
 
@@ -49,6 +50,7 @@ use crate::{
         text,
         transaction::Transaction,
     },
+    metrics::Metrics,
     poller::Scope,
     store::{Follower, Listed, Progress, Store, StoreError, Trouble},
 };
@@ -80,6 +82,9 @@ pub struct WatchArgs {
     /// Print each poll too
     #[arg(long)]
     pub verbose: bool,
+    /// Serve OpenMetrics text at this address as long as it runs, as http://ADDR/metrics; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
     /// Of what comes through standard input, take chain IDs that don't look like any
     #[arg(long)]
     pub any_chain: bool,
@@ -123,6 +128,11 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         }
         if is_seen {
             watching.complain(&watching.greeting());
+        }
+        let served = (&store, settings.profile.as_str());
+        let metrics = Metrics::serve(args.metrics, served, &polling.requests, &clock).await?;
+        if let Some(metrics) = &metrics {
+            watching.complain(&format!("metrics at {}", metrics.url()));
         }
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);

@@ -232,6 +232,19 @@ pub(super) fn counts(db: &Connection, now: DateTime<Utc>) -> Result<AlertCounts,
     Ok(counts)
 }
 
+/// How many alerts of a profile stand by rule: those that fire, and those that are set aside.
+pub(super) fn by_rule(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
+    let sql =
+        "SELECT rule, count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)),
+        count(*) FROM alerts WHERE cleared_at IS NULL AND profile = ?2 GROUP BY rule";
+    let mut statement = db.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
+    let rows = statement.query_map(params![columns::moment(now), profile], read)?;
+    let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
+    let known = |(rule, firing, standing): (String, u64, u64)| Some((Rule::named(&rule)?, [firing, standing - firing]));
+    Ok(rows.into_iter().filter_map(known).collect())
+}
+
 /// The rules of what stands, and whether it is set aside.
 pub(super) fn standing_rules(db: &Connection) -> Result<Vec<(bool, Rule)>, StoreError> {
     let sql = format!("SELECT DISTINCT {IS_SET_ASIDE}, rule FROM alerts WHERE {STANDING}");

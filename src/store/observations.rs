@@ -2,6 +2,8 @@
 //!
 //! An entry is never rewritten but for its count; retention may drop its body, and says so.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -36,7 +38,7 @@ pub struct StoredObservation {
     /// The HTTP status, if there was an answer.
     pub http_status: Option<u16>,
     /// The last one's latency.
-    pub latency: std::time::Duration,
+    pub latency: Duration,
 }
 
 impl StoredObservation {
@@ -49,6 +51,21 @@ impl StoredObservation {
         };
         format!("answer: {}{http}{times}", self.summary)
     }
+}
+
+/// The time from the last answer before this one that told how the same transaction stood, to this one: nothing if it was the
+/// first. A failure told nothing of that.
+pub(super) fn gap_before(db: &Connection, observation: i64) -> Result<Option<Duration>, StoreError> {
+    let sql = "SELECT first_at, (SELECT max(last_at) FROM observations AS earlier
+               WHERE earlier.transaction_row = this.transaction_row AND earlier.id < this.id
+                   AND earlier.http_status IN (200, 404))
+               FROM observations AS this WHERE id = ?";
+    let found = db
+        .prepare_cached(sql)?
+        .query_row([observation], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
+        .optional()?;
+    let moments = found.and_then(|(at, before)| Some((columns::moment_from(before?), columns::moment_from(at))));
+    Ok(moments.map(|(before, at)| span::between(before, at)))
 }
 
 /// Where the body of the last answer stands.

@@ -10,7 +10,7 @@ use super::{
     error::StoreError,
     transactions::{self, POLLED},
 };
-use crate::domain::{alert::Alert, ids::RowId, need, transaction::Transaction};
+use crate::domain::{alert::Alert, ids::RowId, need, status::RouterStatus, transaction::Transaction};
 
 /// What a profile's poller has to look after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,15 @@ pub(super) fn load(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result
     let (polled, young) =
         db.prepare_cached(&sql)?.query_row(params![profile, young_since], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Load { polled, young, oldest: oldest(db, profile)? })
+}
+
+/// How many of a profile have each status; `None` before the first answer. Costs n, in the index of the statuses.
+pub(super) fn by_status(db: &Connection, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
+    let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([profile], |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+    let rows: Vec<(Option<String>, u64)> = rows.collect::<Result<_, _>>()?;
+    Ok(rows.into_iter().map(|(status, count)| (status.map(RouterStatus::from), count)).collect())
 }
 
 /// Hands on each transaction that is polled, and each that a person asked for, with what lists show of its record.

@@ -33,13 +33,14 @@ use super::{
     transactions,
 };
 use crate::domain::{
-    alert::{Alert, Subject},
+    alert::{Alert, Rule, Subject},
     chain_config::ChainConfig,
     change::Change,
     difference::{Difference, differences},
     experience::{Experience, Past, RouteKey},
     filter::{Filter, Named},
     ids::{ChainId, RowId, TxHash},
+    status::RouterStatus,
     text,
     transaction::{Told, Transaction},
 };
@@ -198,6 +199,22 @@ impl Reader {
     /// The oldest answer among those that a profile's poller has to look after.
     pub fn oldest_answer(&self, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
         overview::oldest(&self.connection, profile)
+    }
+
+    /// How many of a profile have each status; `None` before the first answer. Costs n.
+    pub fn by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
+        overview::by_status(&self.connection, profile)
+    }
+
+    /// How many alerts of a profile stand by rule: those that fire, and those that are set aside.
+    pub fn alerts_by_rule(&self, profile: &str, now: DateTime<Utc>) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
+        alerts::by_rule(&self.connection, profile, now)
+    }
+
+    /// The time from the last answer before this one that told how the same transaction stood, to this one: nothing if it was
+    /// the first.
+    pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>, StoreError> {
+        observations::gap_before(&self.connection, observation)
     }
 
     /// What a profile's poller has to look after at `now`, in numbers.

@@ -11,6 +11,7 @@
 
 mod common;
 mod in_and_out;
+mod metrics;
 mod one_shot;
 mod piped;
 mod plain;

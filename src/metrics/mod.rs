@@ -1,0 +1,195 @@
+//! `--metrics ADDR`: what is tracked and how polling goes, as OpenMetrics text over HTTP, for whoever collects such.
+//!
+//! Counters are those of this process, and begin with it; gauges are read of the store when they are asked for. It must never
+//! tell a transaction apart from others, nor hold up what polls.
+
+mod gauges;
+mod requests;
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use prometheus_client::{
+    encoding::text::{encode_eof, encode_registry},
+    metrics::{
+        histogram::{Histogram, exponential_buckets},
+        info::Info,
+    },
+    registry::{Registry, Unit},
+};
+use tokio::{
+    net::TcpListener,
+    sync::watch,
+    task::{JoinError, JoinSet, spawn_blocking},
+};
+
+pub use self::requests::{Counted, Requests};
+use crate::{
+    clock::Clock,
+    domain::change::{Change, What},
+    store::{Follower, SharedReader, Store, StoreError},
+};
+
+/// What OpenMetrics text is called.
+const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The metrics, served as long as this is held.
+pub struct Metrics {
+    address: SocketAddr,
+    _tasks: JoinSet<()>,
+}
+
+/// Why there are no metrics.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// Something else listens there.
+    #[error(
+        "the metrics can't be served at {0}: something else listens there; choose another port, or 0 for a free one"
+    )]
+    Taken(SocketAddr),
+    /// Only others may.
+    #[error("the metrics can't be served at {0}: you may not listen there; choose a port above 1023")]
+    Forbidden(SocketAddr),
+    /// Any other reason.
+    #[error("the metrics can't be served at {0}: {1}; choose an address of this machine")]
+    Listen(SocketAddr, io::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A task panicked.
+    #[error("a task of the metrics failed: {0}")]
+    Task(#[from] JoinError),
+}
+
+impl MetricsError {
+    fn of(address: SocketAddr, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => Self::Taken(address),
+            io::ErrorKind::PermissionDenied => Self::Forbidden(address),
+            _ => Self::Listen(address, error),
+        }
+    }
+}
+
+/// What is told when somebody asks.
+struct Told {
+    counted: Registry,
+    reader: SharedReader,
+    profile: String,
+    clock: Clock,
+}
+
+impl Metrics {
+    /// Serves them at `address`, if there is one; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// If nothing can listen there, or the store can't be read.
+    pub async fn serve(
+        address: Option<SocketAddr>,
+        (store, profile): (&Store, &str),
+        requests: &Requests,
+        clock: &Clock,
+    ) -> Result<Option<Self>, MetricsError> {
+        let Some(address) = address else { return Ok(None) };
+        let listener = TcpListener::bind(address).await.map_err(|error| MetricsError::of(address, error))?;
+        let address = listener.local_addr().map_err(|error| MetricsError::of(address, error))?;
+        tracing::info!(%address, "metrics are served");
+        let mut counted = Registry::with_prefix("hoptop");
+        requests.register(&mut counted);
+        let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
+        counted.register("build", "hoptop itself", version);
+        let delay = Histogram::new(exponential_buckets(5.0, 2.0, 11));
+        let said = "From the last answer with the old status to the one with the new: it changed in between";
+        counted.register_with_unit("detection_delay", said, Unit::Seconds, delay.clone());
+        let told = Told { counted, reader: store.shared_reader()?, profile: profile.to_owned(), clock: clock.clone() };
+        let router = Router::new().route("/metrics", get(answer)).with_state(Arc::new(told));
+        let mut tasks = JoinSet::new();
+        let (news, follower) = (store.subscribe_to_news()?, Follower::new(store)?);
+        // What was before isn't counted; what comes from here on is.
+        let follower = spawn_blocking(move || follower.news().map(|_| follower)).await??;
+        tasks.spawn(watch_delays((news, follower), profile.to_owned(), delay));
+        tasks.spawn(async move {
+            if let Err(error) = axum::serve(listener, router).await {
+                tracing::error!("the metrics are served no more: {error}");
+            }
+        });
+        Ok(Some(Self { address, _tasks: tasks }))
+    }
+
+    /// Where they are.
+    pub fn url(&self) -> String {
+        format!("http://{}/metrics", self.address)
+    }
+}
+
+async fn answer(State(told): State<Arc<Told>>) -> Response {
+    let text = spawn_blocking(move || told.text()).await;
+    match text {
+        Ok(Ok(text)) => ([(CONTENT_TYPE, TEXT)], text).into_response(),
+        // What ails the store is said where hoptop runs, and isn't everybody's.
+        Ok(Err(error)) => {
+            tracing::warn!("the metrics were asked for and can't be read: {error}");
+            (StatusCode::SERVICE_UNAVAILABLE, "the store can't be read now\n").into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+impl Told {
+    fn text(&self) -> Result<String, StoreError> {
+        let now = self.clock.now();
+        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profile, now))?;
+        let mut text = String::new();
+        // Writing into a text never fails.
+        let written = encode_registry(&mut text, &self.counted)
+            .and_then(|()| encode_registry(&mut text, &gauges))
+            .and_then(|()| encode_eof(&mut text));
+        debug_assert!(written.is_ok());
+        Ok(text)
+    }
+}
+
+/// Counts how late changes of a profile's statuses are seen, whoever polls.
+async fn watch_delays((mut news, follower): (watch::Receiver<u64>, Follower), profile: String, delays: Histogram) {
+    loop {
+        let (follower, profile) = (follower.clone(), profile.clone());
+        let seen = spawn_blocking(move || {
+            follower.news_with(|news, reader| {
+                let own = news.changes.iter().filter(|change| change.profile == profile);
+                let gaps = own.filter_map(showed_a_change).map(|answer| reader.gap_before(answer));
+                Ok((gaps.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?, news.more))
+            })
+        });
+        match seen.await {
+            Ok(Ok((gaps, more))) => {
+                gaps.iter().for_each(|gap| delays.observe(gap.as_secs_f64()));
+                if more {
+                    continue;
+                }
+            }
+            // What ails the store is the poller's to say; the same news come again.
+            Ok(Err(error)) => tracing::debug!("how late changes are seen can't be read: {error}"),
+            Err(panicked) => return tracing::error!("how late changes are seen is counted no more: {panicked}"),
+        }
+        if news.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The answer that showed another status than the one before, if this is that.
+fn showed_a_change(change: &Change) -> Option<i64> {
+    match change.what {
+        What::StatusChanged { previous: Some(_), .. } => change.observation,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use chrono::{DateTime, TimeDelta};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::*;
+use crate::{
+    alerts,
+    domain::{
+        fixtures,
+        ids::RowId,
+        observation::{Failure, Observation},
+        status::RouterStatus,
+        transaction::Told as Asked,
+    },
+    poller::Wire,
+    store::{PollerReport, Seen},
+};
+
+/// A wire that answers each request with the next of these.
+struct Scripted(std::sync::Mutex<Vec<Observation>>);
+
+impl Wire for Scripted {
+    async fn status(&self, _: &Asked) -> Observation {
+        self.0.lock().unwrap().remove(0)
+    }
+
+    async fn quote(&self, _: &crate::domain::quote::QuoteRequest) -> crate::domain::quote::QuoteObservation {
+        unreachable!("no route is asked for")
+    }
+}
+
+fn at(seconds: i64) -> DateTime<chrono::Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+}
+
+fn observe(store: &Store, row: i64, observation: Observation, seconds: i64) {
+    let seen = Seen { transaction: RowId(row), observation, at: at(seconds) };
+    store.observe(seen, alerts::judge).wait().unwrap();
+}
+
+/// What is answered there: the head, and the body.
+async fn get(url: &str) -> (String, String) {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(format!("GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+/// The line of a metric, by how it begins.
+fn value<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
+    let (found, other) = (lines.next(), lines.next());
+    assert!(other.is_none(), "{name} stands twice:\n{text}");
+    found.unwrap_or_else(|| panic!("{name} isn't there:\n{text}")).trim()
+}
+
+#[tokio::test]
+async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+    store.import("default", (1..=4).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    store.import("other", vec![fixtures::new(9)], at(0)).wait().unwrap();
+    observe(&store, 1, fixtures::says(RouterStatus::Success), 10);
+    observe(&store, 2, fixtures::says(RouterStatus::NeedsGas), 20);
+    observe(&store, 3, fixtures::says(RouterStatus::Unknown("in_limbo".into())), 30);
+    let report = PollerReport {
+        at: at(40),
+        valid_until: at(60),
+        id: "…7f3a".into(),
+        rps: 10.0,
+        used: 2.5,
+        health: "live".into(),
+        ..PollerReport::default()
+    };
+    store.report("default", report).wait().unwrap();
+    let requests = Requests::default();
+    let failure = Observation {
+        latency: std::time::Duration::from_millis(300),
+        ..fixtures::fails(Failure::TimedOut(std::time::Duration::ZERO))
+    };
+    let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
+    let wire = Counted { wire: Scripted(answers.into()), requests: requests.clone() };
+    for _ in 0..2 {
+        wire.status(&fixtures::new(1).told).await;
+    }
+    let clock = Clock::starting_at(at(50));
+    let metrics = Metrics::serve(Some("127.0.0.1:0".parse().unwrap()), (&store, "default"), &requests, &clock).await;
+    let url = metrics.as_ref().unwrap().as_ref().unwrap().url();
+    let (head, text) = get(&url).await;
+    assert!(head.starts_with("HTTP/1.0 200") && head.contains(&format!("content-type: {TEXT}")), "{head}");
+    for (name, expected) in [
+        ("hoptop_transactions{profile=\"default\",status=\"success\"}", "1"),
+        ("hoptop_transactions{profile=\"default\",status=\"needs_gas\"}", "1"),
+        ("hoptop_transactions{profile=\"default\",status=\"unknown\"}", "1"),
+        ("hoptop_transactions{profile=\"default\",status=\"unanswered\"}", "1"),
+        ("hoptop_transactions{profile=\"default\",status=\"refund\"}", "0"),
+        ("hoptop_alerts{profile=\"default\",rule=\"needs_gas\",severity=\"warning\",state=\"firing\"}", "1"),
+        ("hoptop_budget_used{profile=\"default\"}", "2.5"),
+        ("hoptop_poller_up{profile=\"default\"}", "1.0"),
+        (concat!("hoptop_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), "1"),
+        ("hoptop_requests_total{endpoint=\"status\",outcome=\"record\"}", "1"),
+        ("hoptop_requests_total{endpoint=\"status\",outcome=\"timed_out\"}", "1"),
+        ("hoptop_request_duration_seconds_count", "2"),
+        ("hoptop_request_duration_seconds_bucket{le=\"0.4\"}", "2"),
+    ] {
+        assert_eq!(value(&text, name), expected, "{name}:\n{text}");
+    }
+    let age: f64 = value(&text, "hoptop_oldest_answer_age_seconds{profile=\"default\"}").parse().unwrap();
+    assert!((50.0..60.0).contains(&age), "{age}");
+    the_dashboard_asks_for_what_there_is(&text);
+    assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
+    let hash = fixtures::new(1).told.transaction_id;
+    assert!(!text.contains(hash.as_str()) && !text.contains("7f3a") && !text.contains("in_limbo"), "{text}");
+    assert!(get(&url.replace("/metrics", "/")).await.0.starts_with("HTTP/1.0 404"));
+}
+
+/// What `assets/grafana.json` draws is told, under these names and with these labels.
+fn the_dashboard_asks_for_what_there_is(text: &str) {
+    let dashboard = include_str!("../../assets/grafana.json");
+    serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
+    let metric = regex::Regex::new(r"hoptop_\w+").unwrap();
+    let asked: std::collections::BTreeSet<&str> = metric.find_iter(dashboard).map(|found| found.as_str()).collect();
+    assert!(asked.len() > 10, "{asked:?}");
+    for name in asked {
+        let is_told = text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        assert!(is_told, "{name} isn't told:\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+    store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap();
+    let clock = Clock::starting_at(at(500));
+    let address = Some("127.0.0.1:0".parse().unwrap());
+    let metrics = Metrics::serve(address, (&store, "default"), &Requests::default(), &clock).await.unwrap().unwrap();
+    let text = async || get(&metrics.url()).await.1;
+    observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
+    observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
+    let refused = fixtures::fails(Failure::Transport("refused".into()));
+    observe(&store, 1, Observation { http_status: None, ..refused }, 80);
+    observe(&store, 1, fixtures::says(RouterStatus::Success), 100);
+    let found = async {
+        loop {
+            let text = text().await;
+            if value(&text, "hoptop_detection_delay_seconds_count") == "1" {
+                break text;
+            }
+        }
+    };
+    let text = tokio::time::timeout(std::time::Duration::from_secs(20), found).await.unwrap();
+    assert_eq!(value(&text, "hoptop_detection_delay_seconds_sum"), "30.0", "{text}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named_with_a_way_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let clock = Clock::starting_at(at(0));
+    let serve = async |address| Metrics::serve(address, (&store, "default"), &Requests::default(), &clock).await;
+    let refused = serve(Some(taken.local_addr().unwrap())).await.err().unwrap().to_string();
+    assert!(refused.contains("something else listens there; choose another port"), "{refused}");
+    assert!(serve(None).await.unwrap().is_none());
+}

@@ -1,0 +1,54 @@
+//! `watch --metrics`: while it runs, its numbers are there over HTTP.
+
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+};
+
+use super::{
+    ONGOING, SUCCESS,
+    common::{Batch, Home, ID, Running, Simulation},
+};
+
+fn get(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_watch_tells_its_numbers_as_long_as_it_runs() {
+    let batch = Batch::new(&[SUCCESS, ONGOING]);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    let words = ["watch", "--json", "--metrics", "127.0.0.1:0", "--timeout", "1m"];
+    let mut watch = Running::start(home.polling(&simulation.url, &words));
+    let said = watch.complaint();
+    let address = said.strip_prefix("hoptop: metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{said}")).to_owned();
+    watch.until("settled", 1);
+    watch.until("status_changed", 1);
+    let text = get(&address);
+    for line in [
+        "hoptop_transactions{profile=\"default\",status=\"success\"} 1",
+        "hoptop_transactions{profile=\"default\",status=\"ongoing\"} 1",
+        "hoptop_requests_total{endpoint=\"status\",outcome=\"record\"} 2",
+        "hoptop_budget_limit{profile=\"default\"} 10.0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} isn't told:\n{text}");
+    }
+    assert!(!text.contains(ID) && !text.contains(&ID[ID.len() - 4..]), "{text}");
+    watch.signal("TERM");
+    assert_eq!(watch.end().code, Some(143));
+    assert!(TcpStream::connect(&address).is_err(), "it listens no more");
+}
+
+#[test]
+fn an_address_that_nothing_can_listen_at_is_an_error_with_a_way_out() {
+    let (home, taken) = (Home::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let address = taken.local_addr().unwrap().to_string();
+    home.watch("http://127.0.0.1:1", &["--metrics", &address]).assert_refused(1, &[&address, "choose another port"]);
+    home.watch("http://127.0.0.1:1", &["--metrics", "9090"]).assert_refused(2, &["--metrics", "9090"]);
+}
