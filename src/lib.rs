@@ -17,9 +17,10 @@
 //!              └────────────► api (reqwest) ──────────────┘ ──► the service, or sim
 //! ```
 //!
-//! Who may import whom (held by `tests/architecture.rs`): `clock`, `private` and `domain` know nobody; `schedule`, `budget`,
+//! Who may import whom (held by `tests/architecture.rs`): `clock`, `private`, `program` and `domain` know nobody; `schedule`, `budget`,
 //! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
-//! `metrics` tells others what store and poller do; `tui` and `cli` know the poller, and `cli` the metrics; `main` knows `cli`.
+//! `metrics` and `herald` tell others what happens, and know the store and what carries it out; `tui` and `cli` know the poller, and
+//! `cli` those two; `main` knows `cli`.
 
 pub mod alerts;
 pub mod api;
@@ -28,10 +29,12 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod herald;
 pub mod intake;
 pub mod metrics;
 pub mod poller;
 pub mod private;
+pub mod program;
 pub mod schedule;
 pub mod sim;
 pub mod store;

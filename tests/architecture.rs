@@ -13,17 +13,18 @@ use std::{
 fn allowed(room: &str) -> &'static [&'static str] {
     const BASE: &[&str] = &["clock", "domain"];
     match room {
-        "clock" | "private" => &[],
+        "clock" | "private" | "program" => &[],
         // The type of a moment; the clock itself stays outside.
         "domain" => &["clock"],
         "budget" | "store" => &["clock", "private", "domain"],
         "schedule" | "alerts" | "api" | "sim" | "intake" | "config" => BASE,
         "poller" => &["clock", "domain", "schedule", "budget", "alerts", "api", "store"],
-        "tui" => &["clock", "private", "domain", "alerts", "store", "intake", "poller"],
+        "tui" => &["clock", "private", "program", "domain", "alerts", "store", "intake", "poller"],
+        "herald" => &["clock", "program", "domain", "budget", "api", "store"],
         "metrics" => &["clock", "domain", "store", "poller"],
         "cli" => &[
             "clock", "private", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
-            "metrics", "tui",
+            "herald", "metrics", "tui",
         ],
         "main" => &["cli"],
         "lib" => &[],

@@ -67,6 +67,13 @@ impl BaseUrl {
         &self.0
     }
 
+    /// Where connections go, an IPv6 address in brackets.
+    pub(super) fn host_and_port(&self) -> (String, u16) {
+        let url = Url::parse(&self.0).ok();
+        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
+        (host, url.and_then(|url| url.port_or_known_default()).unwrap_or_default())
+    }
+
     /// Whether it is plain http, and so to this machine.
     pub(super) fn is_plain(&self) -> bool {
         self.0.starts_with("http:")

@@ -123,7 +123,7 @@ impl Client {
         header.set_sensitive(true);
         let endpoint = base.join("/v2/status")?;
         let tls = |error: reqwest::Error| ClientError::Tls(transport::innermost(&error));
-        let http = builder(&base, timeouts).build().map_err(tls)?;
+        let http = builder(base.is_plain(), timeouts).build().map_err(tls)?;
         Ok(Self { http, base, endpoint, id, header, timeouts })
     }
 
@@ -218,7 +218,8 @@ impl Client {
     }
 }
 
-fn builder(base: &BaseUrl, timeouts: Timeouts) -> reqwest::ClientBuilder {
+/// What every client here is built from; `is_plain` of one that speaks http to this machine.
+pub(super) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuilder {
     install_crypto();
     let builder = reqwest::Client::builder()
         .user_agent(concat!("hoptop/", env!("CARGO_PKG_VERSION")))
@@ -229,7 +230,7 @@ fn builder(base: &BaseUrl, timeouts: Timeouts) -> reqwest::ClientBuilder {
         .connect_timeout(timeouts.connect)
         .tcp_nodelay(true);
     // Plain http goes to this machine alone: no proxy, and no need of certificate authorities, which may be missing.
-    if base.is_plain() { builder.no_proxy().tls_certs_only([]) } else { builder.https_only(true) }
+    if is_plain { builder.no_proxy().tls_certs_only([]) } else { builder.https_only(true) }
 }
 
 /// Gives rustls its cryptography, once a process.

@@ -13,13 +13,17 @@ mod decode;
 mod fixtures;
 mod json;
 mod message;
+mod reach;
 mod reader;
 mod redact;
 mod retry_after;
 mod route;
 mod transport;
+mod webhook;
 
 pub use answer::{Heard, Reply, interpret};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};
+pub use reach::reach;
 pub use route::interpret as interpret_route;
+pub use webhook::{Undelivered, Webhook, WebhookError};

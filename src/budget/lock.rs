@@ -3,6 +3,7 @@
 //! It must never wait: who can't have the lock is told so.
 
 use std::{
+    ffi::OsString,
     fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
@@ -26,6 +27,20 @@ pub struct LockError {
 }
 
 impl KernelLock {
+    /// The file whose lock is a role that a file's users share, as to poll a profile of a store: beside it, named after the role
+    /// and whose it is.
+    pub fn beside(file: &Path, role: &str, whose: &str) -> PathBuf {
+        let mut name = OsString::from(file);
+        name.push(format!(".{role}-"));
+        for byte in whose.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => name.push(char::from(byte).to_string()),
+                other => name.push(format!("_{other:02x}")),
+            }
+        }
+        PathBuf::from(name)
+    }
+
     /// Takes the lock on this file, which is made if it isn't there; `None` if somebody else holds it.
     ///
     /// # Errors
@@ -82,6 +97,13 @@ mod tests {
         assert!(first.is_some() && take().is_none() && KernelLock::is_held(&path).unwrap());
         drop(first);
         assert!(!KernelLock::is_held(&path).unwrap() && take().is_some());
+    }
+
+    #[test]
+    fn each_role_of_each_profile_has_its_own_file_beside_the_store() {
+        let beside = |role, whose| KernelLock::beside(Path::new("/tmp/a/hoptop.db"), role, whose);
+        assert_eq!(beside("poller", "prod-1"), Path::new("/tmp/a/hoptop.db.poller-prod-1"));
+        assert_eq!(beside("webhook", "../x y"), Path::new("/tmp/a/hoptop.db.webhook-_2e_2e_2fx_20y"));
     }
 
     #[test]

@@ -165,7 +165,7 @@ pub enum Command {
     #[command(after_help = backup::EXAMPLES)]
     /// Write a verified copy of the store to a file
     Backup(BackupArgs),
-    /// Check configuration, store, budget, clock and terminal, and say what to do
+    /// Check configuration, store, budget, clock, terminal and the way to the service, and say what to do
     Doctor,
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]

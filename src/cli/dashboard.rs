@@ -19,7 +19,7 @@ use super::{
     log, plain,
     session::{Place, Polling, Running},
     signals::{self, Suspension},
-    theme, with_context,
+    telling, theme, with_context,
 };
 use crate::{
     clock::{self, Clock},
@@ -30,7 +30,7 @@ use crate::{
         input,
         keys::Keys,
         model::Setting,
-        outside::Outside,
+        outside::{Outside, notice::Wanted},
         run::{Parts, RunError, run},
         terminal::Screen,
     },
@@ -58,6 +58,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
+    let ways = telling::ways(settings)?;
     let log = Some(log::start(&settings.state_dir, Clock::system())?);
     let store = super::open(settings)?;
     let setting = Setting {
@@ -72,6 +73,8 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         keys: Keys::new(&settings.keys)?,
     };
     let theme = theme::of(settings)?;
+    let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
+    let wanted = wanted.map_or(Wanted::Auto, |(_, wanted)| wanted);
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
@@ -79,14 +82,19 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let requests = polling.as_ref().map(|polling| polling.requests.clone()).unwrap_or_default();
         let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
         let place = Place::of(settings, Scope::Everything);
+        let herald = telling::start(ways, settings, &store, &clock);
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
-            return plain::show(parts, polling, place).await;
+            let ended = plain::show(parts, polling, place).await;
+            telling::take_leave(herald, &ended).await;
+            return ended;
         }
-        let outside = Outside::process(settings.clipboard.clone(), settings.mouse);
+        let outside = Outside::process(settings.clipboard.clone(), settings.mouse, (wanted, settings.alerting.bell));
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory, log };
-        show(parts, polling, place).await
+        let ended = show(parts, polling, place).await;
+        telling::take_leave(herald, &ended).await;
+        ended
     })
 }
 

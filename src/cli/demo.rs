@@ -31,7 +31,12 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{keys::Keys, model::Setting, outside::Outside, run::Parts},
+    tui::{
+        keys::Keys,
+        model::Setting,
+        outside::{Outside, notice::Wanted},
+        run::Parts,
+    },
 };
 
 /// The requests per second of the demonstration's ID.
@@ -93,7 +98,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let outside = Outside::process(None, true);
+        let outside = Outside::process(None, true, (Wanted::Auto, false));
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {

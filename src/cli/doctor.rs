@@ -1,6 +1,6 @@
 //! `hoptop doctor`: looks at everything that polling needs, and says what to do about what is missing.
 //!
-//! It must never spend a request, nor show more of the ID than its last four characters.
+//! It connects to the service and sends nothing: it must never spend a request, nor show more of the ID than its last four characters.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -10,12 +10,13 @@ use std::{
 use chrono::TimeDelta;
 use color_eyre::eyre::Result;
 
-use super::{backup::size, context::Context, exit::Exit, stats::Budget};
+use super::{backup::size, context::Context, exit::Exit, stats::Budget, telling};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
     config::Settings,
     domain::{span, text},
+    herald::Way,
     store::{AlertCounts, filesystem},
 };
 
@@ -28,8 +29,11 @@ enum Finding {
     Wrong(String),
 }
 
-/// Prints one line for each check.
-pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
+/// What a connection to the service came to.
+pub type Reach = fn(&BaseUrl) -> std::result::Result<String, String>;
+
+/// Prints one line for each check; `reach` tries to connect to the service.
+pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exit> {
     let mut findings = vec![("config", config(settings)), ("base url", base_url(settings))];
     let (id, fingerprint) = id(settings);
     findings.push(("id", id));
@@ -58,7 +62,8 @@ pub fn doctor(settings: &Settings, cx: &mut Context) -> Result<Exit> {
         },
     ));
     findings.push(("terminal", terminal()));
-    findings.push(("service", Finding::Fine("not asked; `hoptop check TX` spends one request on it".into())));
+    findings.push(("service", service(settings, reach)));
+    findings.push(("alerting", alerting(settings, &reader.herald_troubles(&settings.profile)?)));
     print(&findings, cx.out)
 }
 
@@ -180,6 +185,56 @@ fn ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
     }
 }
 
+/// Whether a connection is taken. Through a proxy only a request could tell.
+fn service(settings: &Settings, reach: Reach) -> Finding {
+    let spends = "`hoptop check TX` spends one request on it";
+    let Some(base) = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok()) else {
+        return Finding::Fine(format!("not asked; {spends}"));
+    };
+    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    match (proxy, reach(&base)) {
+        (Some(name), _) if base.as_str().starts_with("https:") => {
+            Finding::Fine(format!("reached through the proxy of {name}, and not asked; {spends}"))
+        }
+        (_, Ok(reached)) => Finding::Fine(reached),
+        (_, Err(reason)) => Finding::Warning(reason),
+    }
+}
+
+/// Whether others are told of alerts, and what keeps them from it.
+fn alerting(settings: &Settings, troubles: &[String]) -> Finding {
+    let ways = match telling::ways(settings) {
+        Ok(ways) => ways,
+        Err(error) => return Finding::Wrong(error.to_string()),
+    };
+    let missing = ways.iter().find_map(|way| match way {
+        Way::Command(words) => words.first().filter(|program| !is_there(program)),
+        Way::Webhook(_) => None,
+    });
+    if let Some(program) = missing {
+        return Finding::Warning(format!("on_alert: there is no program {program}; write its path, or check PATH"));
+    }
+    if let [first, ..] = troubles {
+        return Finding::Warning(format!("the last alert was not told: {first}"));
+    }
+    let names: Vec<&str> = ways.iter().map(Way::name).collect();
+    Finding::Fine(match names.as_slice() {
+        [] => "nobody is told but who looks; on_alert and webhook in the config file tell others".into(),
+        names => format!("told by {}", names.join(" and ")),
+    })
+}
+
+/// Whether a program can be found, as the system would.
+fn is_there(program: &str) -> bool {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return path.is_file();
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
+}
+
 fn terminal() -> Finding {
     let term = std::env::var("TERM").unwrap_or_default();
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -209,7 +264,7 @@ mod tests {
 
     fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
-        let (out, err, exit) = bench.run(|cx| doctor(&settings, cx));
+        let (out, err, exit) = bench.run(|cx| doctor(&settings, |_| Ok("reached".into()), cx));
         assert_eq!(err, "");
         assert!(!out.contains("canary"), "{out}");
         (out, exit.unwrap())
@@ -226,6 +281,23 @@ mod tests {
             wrong.len() == 2 && wrong[0].contains("--base-url") && wrong[1].contains("HOPTOP_INTEGRATOR_ID"),
             "{out}"
         );
+    }
+
+    #[test]
+    fn what_keeps_alerts_from_being_told_is_said() {
+        let mut bench = Bench::new();
+        let config = bench.folder.path().join(".config/hoptop/config.toml");
+        std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+        let mut said = |text: &str| {
+            std::fs::write(&config, text).unwrap();
+            let (out, exit) = run(&mut bench, &ALL);
+            (out.lines().find(|line| line.contains("  alerting")).unwrap().to_owned(), exit)
+        };
+        assert!(said("").0.starts_with("ok     alerting  nobody is told but who looks"));
+        assert!(said("on_alert = \"no-such-program-here\"").0.contains("there is no program no-such-program-here"));
+        assert!(said("webhook = \"https://hooks.example/canary\"").0.ends_with("told by webhook"));
+        let (line, exit) = said("webhook = \"http://hooks.example/canary\"");
+        assert!(line.starts_with("WRONG") && exit == Exit::Error, "{line}");
     }
 
     #[test]

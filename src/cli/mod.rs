@@ -37,6 +37,7 @@ pub mod snooze;
 pub mod stats;
 mod summary;
 mod table;
+mod telling;
 mod theme;
 pub mod untrack;
 pub mod watch;
@@ -57,7 +58,7 @@ use self::{
     exit::Exit,
 };
 use crate::{
-    api::BaseUrlError,
+    api::{self, BaseUrlError, WebhookError},
     clock::{self, Clock},
     config::{ConfigError, Environment, Settings},
     domain::{secret::IntegratorId, text},
@@ -125,7 +126,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Snooze(args) => snooze::snooze(args, context),
             Command::Unack(args) => alerts::unack(args, context),
             Command::Backup(args) => backup::backup(args, context),
-            Command::Doctor => doctor::doctor(&settings, context),
+            Command::Doctor => doctor::doctor(&settings, api::reach, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
             Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Fine),
         }),
@@ -213,7 +214,10 @@ fn complain(line: &str) {
 
 fn is_wrong_setting(report: &Report) -> bool {
     let wrong = |cause: &(dyn Error + 'static)| {
-        cause.is::<ConfigError>() || cause.is::<BaseUrlError>() || cause.is::<ThemeError>()
+        cause.is::<ConfigError>()
+            || cause.is::<BaseUrlError>()
+            || cause.is::<WebhookError>()
+            || cause.is::<ThemeError>()
     };
     report.chain().any(wrong)
 }

@@ -34,6 +34,7 @@ use super::{
     session::{Place, Running},
     signals,
     summary::Summary,
+    telling,
 };
 use crate::{
     clock::{self, Clock, Mono},
@@ -105,6 +106,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
     let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    let ways = telling::ways(settings)?;
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
@@ -136,6 +138,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         }
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);
+        let herald = telling::start(ways, settings, &store, &clock);
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let ended = tokio::select! {
             biased;
@@ -146,6 +149,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
             fault = poller.fault() => return Err(fault),
         };
         poller.stop().await?;
+        herald.finish(telling::PATIENCE).await;
         watching.finish(&clock, ended?).await
     });
     ended.inspect_err(|report| super::note(&store, report))
@@ -182,6 +186,8 @@ struct Watching<'a> {
     others_poll: bool,
     /// What stood in the way of keeping answers at the last look.
     trouble: Option<Trouble>,
+    /// What kept alerts from being told outside, at the last look.
+    untold: Vec<String>,
 }
 
 impl<'a> Watching<'a> {
@@ -208,6 +214,7 @@ impl<'a> Watching<'a> {
             is_paused: false,
             others_poll: false,
             trouble: None,
+            untold: Vec::new(),
         })
     }
 
@@ -264,6 +271,10 @@ impl<'a> Watching<'a> {
                 ));
             }
             self.is_paused = paused_until.is_some();
+            for trouble in seen.untold.iter().filter(|trouble| !self.untold.contains(trouble)) {
+                self.complain(&format!("an alert was not told: {trouble}"));
+            }
+            self.untold.clone_from(&seen.untold);
             let more = seen.news.more;
             let poller = live.cloned();
             self.take_in(seen, now)?;

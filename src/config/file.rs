@@ -36,6 +36,14 @@ pub struct File {
     pub clipboard: Option<Argv>,
     /// Whether the dashboard listens to the mouse.
     pub mouse: Option<bool>,
+    /// How the dashboard tells a person of alerts who looks elsewhere.
+    pub notify: Option<Notify>,
+    /// Whether the bell rings then.
+    pub bell: Option<bool>,
+    /// The command that gets each alert on its standard input.
+    pub on_alert: Option<Argv>,
+    /// The address that each alert is posted to.
+    pub webhook: Option<String>,
     /// Whether links on the screen are links to the terminal too.
     pub hyperlinks: Option<bool>,
     /// How long bodies of settled transactions are kept; for good if nothing is said.
@@ -81,6 +89,35 @@ impl TryFrom<String> for Keep {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let kept = span::parse(&text).ok().filter(|kept| *kept >= Duration::from_secs(60 * 60));
         kept.map(Self).ok_or("write how long, an hour or more, as 36h or 90d")
+    }
+}
+
+/// How a terminal is asked to notify; which words there are is the dashboard's business too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Notify {
+    /// By what the terminal is known to understand.
+    Auto,
+    /// Not at all.
+    Off,
+    /// By this sequence.
+    Osc9,
+    /// By this one.
+    Osc777,
+    /// By this one.
+    Osc99,
+}
+
+impl Notify {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Osc9 => "osc9",
+            Self::Osc777 => "osc777",
+            Self::Osc99 => "osc99",
+        }
     }
 }
 

@@ -12,9 +12,9 @@ use super::{
     ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, Argv, File, Keep, KeyNames, Profile, Weight},
+    file::{self, Argv, File, Keep, KeyNames, Notify, Profile, Weight},
     secret::IdSource,
-    settings::{Entry, Settings, Source},
+    settings::{Alerting, Entry, Hidden, Settings, Source},
 };
 use crate::domain::{span, text::clean, toml_text::Wrong};
 
@@ -48,6 +48,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
     let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
     let theme = inputs.theme()?;
+    let (alerting, of_alerting) = inputs.alerting();
     let hyperlinks = in_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, Source::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
@@ -66,9 +67,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("answer", inputs.templates().as_ref(), Clone::clone),
         entry("weights", weights.as_ref(), told),
-        entry("keys", keys.as_ref(), |keys| {
-            keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
-        }),
+        entry("keys", keys.as_ref(), bound),
     ];
     Ok(Settings {
         db: db.0,
@@ -84,11 +83,12 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         hyperlinks: hyperlinks.0,
         clipboard: clipboard.map(|(words, _)| words),
         mouse: mouse.0,
+        alerting,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         keys: keys.map(|(keys, _)| keys).unwrap_or_default(),
-        entries,
+        entries: entries.into_iter().chain(of_alerting).collect(),
         id,
     })
 }
@@ -119,6 +119,22 @@ impl<'a> Inputs<'a> {
     fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
         let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
         in_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
+    }
+
+    /// How alerts reach somebody, with what people are shown of it.
+    fn alerting(&self) -> (Alerting, [Entry; 4]) {
+        let notify = in_file(self.file.notify.map(Notify::name), "notify").unwrap_or(("auto", Source::Default));
+        let bell = in_file(self.file.bell, "bell").unwrap_or((false, Source::Default));
+        let command = in_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
+        let webhook = in_file(self.file.webhook.clone().map(Hidden), "webhook");
+        let entries = [
+            entry("notify", Some(&notify), ToString::to_string),
+            entry("bell", Some(&bell), ToString::to_string),
+            entry("on_alert", command.as_ref(), |words| clean(&words.join(" "))),
+            entry("webhook", webhook.as_ref(), |Hidden(url)| host_alone(url)),
+        ];
+        let (command, webhook) = (command.map(|(words, _)| words), webhook.map(|(url, _)| url));
+        (Alerting { notify: notify.0, bell: bell.0, command, webhook }, entries)
     }
 
     /// Which replies are in one's own words.
@@ -226,9 +242,22 @@ fn without_secrets(url: &str) -> String {
     format!("{scheme}{host}{path}{query}")
 }
 
+/// Of a URL that may hold a secret anywhere, where it goes.
+fn host_alone(url: &str) -> String {
+    let shown = without_secrets(url);
+    let (scheme, rest) = shown.split_once("://").unwrap_or(("", &shown));
+    let host = rest.split('/').next().unwrap_or_default();
+    format!("{scheme}://{host}/...")
+}
+
 /// Labels and their weights for people.
 fn told(weights: &BTreeMap<String, f64>) -> String {
     weights.iter().map(|(label, weight)| format!("{} = {weight}", clean(label))).collect::<Vec<_>>().join(", ")
+}
+
+/// Commands and their keys for people.
+fn bound(keys: &BTreeMap<String, Vec<String>>) -> String {
+    keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
 }
 
 fn of_flag_value<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
@@ -436,7 +465,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known here: db, default_profile, color, ascii, theme, clipboard, mouse, hyperlinks, keep_bodies, answer, weights, keys, profiles"
+                 known here: db, default_profile, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (

@@ -14,7 +14,7 @@ mod theme_choice;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use load::load;
-pub use settings::{Entry, Polling, Settings, Source};
+pub use settings::{Alerting, Entry, Hidden, Polling, Settings, Source};
 pub use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;

@@ -74,6 +74,8 @@ pub struct Settings {
     pub clipboard: Option<Vec<String>>,
     /// Whether the dashboard listens to the mouse.
     pub mouse: bool,
+    /// How alerts reach somebody.
+    pub alerting: Alerting,
     /// How long bodies of settled transactions are kept; `None` for good.
     pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.
@@ -85,6 +87,29 @@ pub struct Settings {
     /// Each setting and where it came from, but for the integrator ID.
     pub entries: Vec<Entry>,
     pub(super) id: Option<IdSource>,
+}
+
+/// How alerts reach somebody who doesn't look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alerting {
+    /// How the dashboard asks the terminal: `auto`, `off`, `osc9`, `osc777` or `osc99`.
+    pub notify: &'static str,
+    /// Whether the bell rings then.
+    pub bell: bool,
+    /// The command that gets each alert on its standard input, if there is one.
+    pub command: Option<Vec<String>>,
+    /// The address that each alert is posted to, if there is one; not checked yet.
+    pub webhook: Option<Hidden>,
+}
+
+/// A text that may hold a secret. `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Hidden(...)")
+    }
 }
 
 /// What polling needs.
@@ -112,6 +137,14 @@ impl Settings {
     /// Where the integrator ID comes from, in words; nothing if no source is set.
     pub fn id_source(&self) -> Option<String> {
         self.id.as_ref().map(ToString::to_string)
+    }
+
+    /// The variable that the integrator ID is read from, if it is.
+    pub fn id_variable(&self) -> Option<&str> {
+        match self.id.as_ref()? {
+            IdSource::Variable { name, .. } | IdSource::Unset { name } => Some(name),
+            _ => None,
+        }
     }
 
     /// What polling needs.

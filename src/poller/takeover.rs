@@ -3,11 +3,7 @@
 //! A kernel lock beside the store says who; it goes with its process. It sends nothing itself, and decides nothing about the
 //! budget, which processes on other stores share.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
@@ -27,7 +23,7 @@ pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<Kernel
     if setup.shared.is_none() {
         return Ok(None);
     }
-    let path = role(setup.store.path(), &setup.profile);
+    let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
     let mut tries = 0;
     loop {
         let path = path.clone();
@@ -63,29 +59,4 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
         Ok(())
     })
     .await?
-}
-
-/// The file whose lock is the role: beside the store, named after the profile.
-fn role(store: &Path, profile: &str) -> PathBuf {
-    let mut name = OsString::from(store);
-    name.push(".poller-");
-    for byte in profile.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => name.push(char::from(byte).to_string()),
-            other => name.push(format!("_{other:02x}")),
-        }
-    }
-    PathBuf::from(name)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_profile_has_its_own_file_beside_the_store() {
-        let store = Path::new("/tmp/a/hoptop.db");
-        assert_eq!(role(store, "prod-1"), Path::new("/tmp/a/hoptop.db.poller-prod-1"));
-        assert_eq!(role(store, "../x y"), Path::new("/tmp/a/hoptop.db.poller-_2e_2e_2fx_20y"));
-    }
 }

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0007_minutes.sql"),
     include_str!("../../assets/migrations/0008_pauses.sql"),
     include_str!("../../assets/migrations/0009_commits.sql"),
+    include_str!("../../assets/migrations/0010_heralds.sql"),
 ];
 
 /// The schema that this hoptop knows.

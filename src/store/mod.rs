@@ -19,6 +19,7 @@ mod follower;
 mod forecasts;
 mod functions;
 mod health;
+mod heralds;
 mod import;
 mod indexes;
 mod keeper;
@@ -65,6 +66,7 @@ pub use self::{
     follower::{Follower, News, SharedReader},
     forecasts::RouteStats,
     health::Trouble,
+    heralds::HeraldState,
     import::{Foreseen, ImportReport, Tally},
     keeper::Keeper,
     listing::{Known, Listed, Listing, Page, Place, Progress},
@@ -389,6 +391,12 @@ impl Store {
     /// Waits for everything that was submitted before: after it this process holds no lock on the store.
     pub fn flush(&self) -> Receipt<()> {
         self.writer.submit(|_| Ok(()))
+    }
+
+    /// Keeps how far a way out of a profile's alerts is.
+    pub fn herald_at(&self, profile: &str, state: HeraldState) -> Receipt<()> {
+        let profile = profile.to_owned();
+        self.writer.submit(move |db| heralds::write(db, &profile, &state))
     }
 
     /// Keeps what a poller says of itself. With it what was snoozed until a moment that has come is brought back, for those who

@@ -18,6 +18,7 @@ use super::{
     connection,
     error::StoreError,
     forecasts::{self, RouteStats},
+    heralds::{self, HeraldState},
     import::Foreseen,
     listing::{self, Listed, Listing},
     minutes::{self, Minute},
@@ -215,6 +216,16 @@ impl Reader {
     /// the first.
     pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>, StoreError> {
         observations::gap_before(&self.connection, observation)
+    }
+
+    /// How far a way out of a profile's alerts is, if it was ever gone.
+    pub fn herald(&self, profile: &str, way: &str) -> Result<Option<HeraldState>, StoreError> {
+        heralds::read(&self.connection, profile, way)
+    }
+
+    /// What keeps a profile's alerts from being told outside, a line for each way that has trouble.
+    pub fn herald_troubles(&self, profile: &str) -> Result<Vec<String>, StoreError> {
+        heralds::troubles(&self.connection, profile)
     }
 
     /// What a profile's poller has to look after at `now`, in numbers.

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::model::list::PageRequest;
 use crate::{
     domain::{
-        alert::Snooze,
+        alert::{Rule, Snooze},
         filter::Named,
         ids::{RowId, TxHash},
         quote::QuoteRequest,
@@ -145,6 +145,8 @@ pub enum Effect {
     TakeBack,
     /// Do again what was taken back last.
     DoAgain,
+    /// Tell a person who looks elsewhere that these alerts were raised, each with what it is about.
+    Notify(Vec<(Rule, String)>),
     /// Put this text where the person can paste it from.
     Copy(String),
     /// Open this link, which was checked.

@@ -229,7 +229,7 @@ impl Dashboard {
 
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
         if self.pace.due(self.outward.focused).is_some_and(|due| due <= now.mono) {
-            self.tell_terminal()?;
+            self.tell_terminal(now.mono)?;
             self.draw_whole::<B>(|| {
                 terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop)
             })?;
@@ -303,8 +303,8 @@ impl Dashboard {
                 self.redraw = true;
                 self.take(Msg::Resize(columns, rows));
             }
-            Event::FocusGained => self.outward.focused = true,
-            Event::FocusLost => self.outward.focused = false,
+            Event::FocusGained => self.outward.focus(true),
+            Event::FocusLost => self.outward.focus(false),
         }
     }
 
@@ -349,6 +349,7 @@ impl Dashboard {
         let at = self.clock.now().wall;
         match effect {
             Effect::Quit => self.quit = true,
+            Effect::Notify(raised) => self.outward.raised(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
             Effect::Dress(wanted) => self.dress(wanted),

@@ -74,6 +74,7 @@ pub fn carry_out(request: Request<'_>) -> io::Result<()> {
         Request::EndFrame => execute!(out, EndSynchronizedUpdate),
         Request::Title(title) => execute!(out, SetTitle(title)),
         Request::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
+        Request::Notice(sequence) => execute!(out, Print(sequence)),
         Request::Mouse(true) => execute!(out, CLICKS),
         Request::Mouse(false) => execute!(out, DisableMouseCapture),
         Request::GiveBack => {

@@ -19,6 +19,7 @@ mod plain;
 mod session;
 mod sharing;
 mod shell;
+mod telling;
 mod together;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};

@@ -32,6 +32,8 @@ pub(super) struct Question {
 pub(super) struct Seen {
     pub(super) news: News,
     pub(super) poller: Option<PollerReport>,
+    /// What keeps alerts from being told outside.
+    pub(super) untold: Vec<String>,
     /// What passes the filter, if everything was looked at anew.
     pub(super) chosen: Vec<(RowId, Progress)>,
     /// What stands for profiles as a whole, in that case.
@@ -48,6 +50,7 @@ impl Seen {
         follower.news_with(|news, reader| {
             let mut seen = Self {
                 poller: reader.poller(profile)?,
+                untold: reader.herald_troubles(profile)?,
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: reader.listed_of(news.rows(true))?,

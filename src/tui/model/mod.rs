@@ -202,6 +202,8 @@ pub struct Model {
     pub profile_alerts: Vec<Alert>,
     /// All that is tracked, in numbers.
     pub overview: Overview,
+    /// What keeps alerts from being told outside, as it was said.
+    pub untold: Vec<String>,
     /// The oldest answer among those that are polled.
     pub oldest_answer: Option<DateTime<Utc>>,
     /// What is shown, in which order, and what is selected.
@@ -264,6 +266,7 @@ impl Model {
             profile_alerts: Vec::new(),
             overview: Overview::default(),
             oldest_answer: None,
+            untold: Vec::new(),
             list: List::default(),
             marks: Marks::default(),
             alert_list: AlertList::default(),

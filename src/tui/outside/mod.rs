@@ -5,14 +5,18 @@
 
 pub mod browser;
 pub mod clipboard;
-mod program;
+pub mod notice;
 pub mod suspension;
 
-use std::{ffi::OsString, io, path::Path};
+use std::{ffi::OsString, io, path::Path, time::Duration};
 
 use tokio::sync::oneshot;
 
 use self::{browser::Browser, clipboard::Way, suspension::Suspension};
+use crate::program;
+
+/// How long a clipboard's tool may take. It leaves a child behind that holds the text, and ends at once.
+const CLIPBOARD_LIMIT: Duration = Duration::from_secs(3);
 
 /// What the dashboard reaches outside of its cells.
 pub struct Outside {
@@ -26,6 +30,8 @@ pub struct Outside {
     pub terminal: fn(Request<'_>) -> io::Result<()>,
     /// Whether clicks and the wheel are wanted.
     pub mouse: bool,
+    /// How a person who looks elsewhere is told of alerts.
+    pub notices: notice::Way,
     /// How the program is suspended, if it can be.
     pub suspension: Option<Suspension>,
     /// Is told when the first rows are drawn: what would take the processor from them waits for it.
@@ -43,6 +49,8 @@ pub enum Request<'a> {
     Title(&'a str),
     /// To put a text into its clipboard (OSC 52). Whether it does it doesn't say.
     Copy(&'a str),
+    /// What gives a notice: a sequence of its own making.
+    Notice(&'a str),
     /// To report clicks and the wheel, or to leave the mouse to the person again.
     Mouse(bool),
     /// To be given back, to whoever had it before.
@@ -60,21 +68,24 @@ impl Outside {
             browser: Browser::Unreachable("there is no browser"),
             terminal: |_| Ok(()),
             mouse: false,
+            notices: notice::Way::default(),
             suspension: None,
             first_rows: None,
         }
     }
 
-    /// What this process reaches. `clipboard` is the command that the person prefers.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool) -> Self {
+    /// What this process reaches. `clipboard` is the command that the person prefers, `notices` what they want of those, and
+    /// whether the bell is to ring.
+    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, notices: (notice::Wanted, bool)) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let surroundings = Surroundings { variable: &variable, has_program: &on_path };
         Self {
             ways: clipboard::ways(&surroundings, clipboard),
-            feed: program::feed,
+            feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT, &[]),
             browser: browser::choose(&surroundings),
             terminal: super::terminal::carry_out,
             mouse,
+            notices: notice::choose(&surroundings, notices),
             suspension: None,
             first_rows: None,
         }

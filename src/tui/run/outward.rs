@@ -5,14 +5,19 @@
 use ratatui::{Terminal, backend::Backend};
 
 use super::{Dashboard, RunError, fault, pace::Cause};
-use crate::tui::{
-    model::Overlay,
-    outside::{
-        Outside, Request,
-        browser::Browser,
-        clipboard::{TERMINAL_LIMIT, Way},
+use crate::{
+    clock::Mono,
+    domain::alert::Rule,
+    tui::{
+        model::Overlay,
+        outside::{
+            Outside, Request,
+            browser::Browser,
+            clipboard::{TERMINAL_LIMIT, Way},
+            notice::Notices,
+        },
+        update::{Copied, Msg},
     },
-    update::{Copied, Msg},
 };
 
 /// What was last said to the outside, and what is yet to be.
@@ -20,6 +25,9 @@ pub(super) struct Outward {
     pub(super) outside: Outside,
     /// Whether the person looks at this terminal, as far as it says so.
     pub(super) focused: bool,
+    /// Whether it ever said so.
+    tells_focus: bool,
+    notices: Notices,
     /// That the program is to be suspended, and whether what was started with it is too.
     pub(super) suspend: Option<bool>,
     title: String,
@@ -28,7 +36,27 @@ pub(super) struct Outward {
 
 impl Outward {
     pub(super) fn new(outside: Outside) -> Self {
-        Self { outside, focused: true, suspend: None, title: String::new(), mouse: false }
+        Self {
+            outside,
+            focused: true,
+            tells_focus: false,
+            notices: Notices::default(),
+            suspend: None,
+            title: String::new(),
+            mouse: false,
+        }
+    }
+
+    /// The terminal says whether the person looks at it.
+    pub(super) fn focus(&mut self, focused: bool) {
+        (self.focused, self.tells_focus) = (focused, true);
+    }
+
+    /// Alerts were raised, each about this.
+    pub(super) fn raised(&mut self, raised: Vec<(Rule, String)>) {
+        for (rule, about) in raised {
+            self.notices.raised(rule, about);
+        }
     }
 
     fn ask(&self, request: Request<'_>) -> Result<(), RunError> {
@@ -45,8 +73,8 @@ impl Dashboard {
         drawn
     }
 
-    /// Tells the terminal the title, and whether the mouse is wanted, if that has changed.
-    pub(super) fn tell_terminal(&mut self) -> Result<(), RunError> {
+    /// Tells the terminal the title, and whether the mouse is wanted, if that has changed; and what came while nobody looked.
+    pub(super) fn tell_terminal(&mut self, now: Mono) -> Result<(), RunError> {
         let title = title(self.model.overview.alerts);
         if title != self.outward.title {
             self.outward.ask(Request::Title(&title))?;
@@ -58,7 +86,13 @@ impl Dashboard {
             self.outward.ask(Request::Mouse(mouse))?;
             self.outward.mouse = mouse;
         }
-        Ok(())
+        // Where the terminal doesn't say, who has pressed no key for a while may look elsewhere.
+        let is_away = if self.outward.tells_focus { !self.outward.focused } else { !self.pace.is_attended() };
+        let way = self.outward.outside.notices;
+        match self.outward.notices.take(is_away, now) {
+            Some(notice) if way.is_open() => self.outward.ask(Request::Notice(&way.sequence(&notice))),
+            _ => Ok(()),
+        }
     }
 
     /// Copies a text by the first way that works. The terminal is asked when its turn comes, by the loop.

@@ -214,6 +214,7 @@ impl Dashboard {
                     paused_until: reader.paused_until(&profile, at)?,
                     profile_alerts: reader.profile_alerts()?,
                     oldest_answer: reader.oldest_answer(&profile)?,
+                    untold: reader.herald_troubles(&profile)?,
                 })
             });
             match heard {

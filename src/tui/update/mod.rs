@@ -138,6 +138,8 @@ pub struct Heard {
     pub profile_alerts: Vec<Alert>,
     /// The oldest answer among those that are polled.
     pub oldest_answer: Option<DateTime<Utc>>,
+    /// What keeps alerts from being told outside.
+    pub untold: Vec<String>,
 }
 
 /// Takes in a message.

@@ -5,14 +5,18 @@
 use super::{Effect, Heard, alerts, quote};
 use crate::{
     clock::Now,
-    domain::{change::What, ids::RowId},
+    domain::{alert::Severity, change::What, glance, ids::RowId, transaction::Transaction},
     store::{Listed, News, Page},
     tui::model::{Model, Overlay, Overview, Screen, Tone, history::History, list::PageRequest},
 };
 
 /// What changed in the store.
 pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
-    let Heard { news, poller, paused_until, mut profile_alerts, oldest_answer } = heard;
+    let Heard { news, poller, paused_until, mut profile_alerts, oldest_answer, untold } = heard;
+    if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
+        model.tell(Tone::Bad, format!("An alert was not told: {trouble}"), now.mono);
+    }
+    model.untold = untold;
     let quote = quote::on_news(model, &news);
     profile_alerts.retain(|alert| alert.profile == model.setting.profile);
     profile_alerts.sort_by_key(|alert| alert.rule);
@@ -23,9 +27,10 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
     let is_news = is_news || news.polls_dropped;
+    let notify = raised(model, &news);
     let touched = news.rows(true);
     if !is_news && !touched.iter().any(is_shown) {
-        return quote.into_iter().collect();
+        return quote.into_iter().chain(notify).collect();
     }
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
@@ -34,7 +39,29 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     reload.iter().for_each(|_| model.detail.raw.look_again());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).collect()
+    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
+}
+
+/// What a person is to be told of who looks elsewhere: what they should act on or look at, in this profile.
+fn raised(model: &Model, news: &News) -> Option<Effect> {
+    let own = news.changes.iter().filter(|change| change.profile == model.setting.profile);
+    let raised = own.filter_map(|change| {
+        let (What::AlertRaised { rule, severity } | What::AlertFlapping { rule, severity }) = change.what else {
+            return None;
+        };
+        let known = change.transaction.and_then(|row| model.transactions.get(&row));
+        let about = known.map(about).unwrap_or_default();
+        (severity > Severity::Info).then_some((rule, about))
+    });
+    let raised: Vec<_> = raised.collect();
+    (!raised.is_empty()).then_some(Effect::Notify(raised))
+}
+
+/// A transaction in a few words.
+fn about(tx: &Transaction) -> String {
+    let ticket = glance::ticket(tx);
+    let (hash, route) = (tx.told.transaction_id.short("..."), glance::route(tx));
+    if ticket.is_empty() { format!("{hash} {route}") } else { format!("{hash} {route} {ticket}") }
 }
 
 /// What is open and was removed can't stay open.

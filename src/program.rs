@@ -1,6 +1,7 @@
 //! Giving a program a text on its standard input: no shell, no output, and an end after some seconds.
 //!
-//! It blocks, so it belongs on the pool. What the program prints goes nowhere: the screen isn't its own.
+//! It blocks, so it belongs on the pool. What the program prints goes nowhere: the screen isn't its own. It must never hand on
+//! the integrator ID, which the environment may hold.
 
 use std::{
     io::{self, Write},
@@ -9,20 +10,24 @@ use std::{
     time::Duration,
 };
 
-/// How long a program may take. A clipboard's tool leaves a child behind that holds the text, and ends at once.
-const LIMIT: Duration = Duration::from_secs(3);
+/// The variable that an integrator ID is read from.
+const SECRET: &str = "HOPTOP_INTEGRATOR_ID";
 /// How often a running program is looked at.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Gives a program a text, and waits until it ended well.
-pub(super) fn feed(words: &[String], text: &str) -> io::Result<()> {
-    feed_within(words, text, LIMIT)
-}
-
-fn feed_within(words: &[String], text: &str, limit: Duration) -> io::Result<()> {
+/// Gives a program a text, and waits until it ended well, for `limit` at most; then it is ended. It sees the environment but for
+/// the variables that hold the integrator ID: the usual one, and those that are `hidden`.
+///
+/// # Errors
+/// If it can't be started, fails, or takes longer.
+pub fn feed(words: &[String], text: &str, limit: Duration, hidden: &[String]) -> io::Result<()> {
     let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.env_remove(SECRET);
+    for name in hidden {
+        command.env_remove(name);
+    }
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
         let bytes = encoded(program, text);
@@ -33,7 +38,7 @@ fn feed_within(words: &[String], text: &str, limit: Duration) -> io::Result<()> 
     if outcome.is_err() {
         // It has ended, or it ends now.
         let ended = child.kill().and_then(|()| child.wait());
-        tracing::debug!(?ended, "a program for the clipboard is over");
+        tracing::debug!(?ended, "a program that was given a text is over");
     }
     outcome
 }
@@ -63,14 +68,16 @@ fn encoded(program: &str, text: &str) -> Vec<u8> {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     fn shell(script: &str) -> Vec<String> {
         ["sh", "-c", script].map(str::to_owned).to_vec()
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_program_gets_the_text_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
@@ -78,18 +85,26 @@ mod tests {
         let script = format!("echo noise; echo noise >&2; cat > '{}'", file.display());
         // More than a pipe holds.
         let text = "Überfällig; $(id) `id`\n".repeat(20_000);
-        feed(&shell(&script), &text).unwrap();
+        feed(&shell(&script), &text, Duration::from_secs(30), &[]).unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
 
+    #[cfg(unix)]
     #[test]
     fn one_that_fails_or_lingers_is_an_error() {
         let text = "x".repeat(1 << 20);
-        let error = |words: &[String]| feed_within(words, &text, Duration::from_millis(200)).unwrap_err().to_string();
+        let error = |words: &[String]| feed(words, &text, Duration::from_millis(200), &[]).unwrap_err().to_string();
         assert_eq!(error(&shell("exit 3")), "exit status: 3");
         assert_eq!(error(&shell("exec sleep 60")), "it didn't end within 0.2 s");
         assert_eq!(error(&[]), "the command is empty");
         assert!(error(&["/nowhere/at-all".to_owned()]).contains("No such file"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn variables_that_are_hidden_are_not_seen() {
+        let script = shell("test -z \"$HOME$HOPTOP_INTEGRATOR_ID\" && test -n \"$PATH\"");
+        feed(&script, "", Duration::from_secs(30), &["HOME".into()]).unwrap();
     }
 
     #[test]

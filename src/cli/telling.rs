@@ -1,0 +1,51 @@
+//! Composing those who tell others of alerts: the ways that the settings name, and the words of `watch --json`.
+//!
+//! It must never start one of them with an address that is wrong.
+
+use std::time::Duration;
+
+use color_eyre::eyre::Result;
+
+use super::{exit::Exit, json};
+use crate::{
+    api::Webhook,
+    clock::Clock,
+    config::Settings,
+    herald::{Herald, Setup, Way},
+    store::Store,
+};
+
+/// How long a command that nobody looks at waits for what is yet to be told: a post, and a call that was under way.
+pub(super) const PATIENCE: Duration = Duration::from_secs(12);
+/// The same for a person who quits. What isn't told by then a webhook is told the next time.
+const HURRY: Duration = Duration::from_secs(2);
+
+/// The ways by which the settings want alerts told, checked.
+///
+/// # Errors
+/// If the address of the webhook is none that may be used.
+pub(super) fn ways(settings: &Settings) -> Result<Vec<Way>> {
+    let command = settings.alerting.command.clone().map(Way::Command);
+    let webhook =
+        settings.alerting.webhook.as_ref().map(|address| Webhook::new(&address.0)).transpose()?.map(Way::Webhook);
+    Ok(command.into_iter().chain(webhook).collect())
+}
+
+/// Starts telling the alerts of the profile that is in force.
+pub(super) fn start(ways: Vec<Way>, settings: &Settings, store: &Store, clock: &Clock) -> Herald {
+    let setup = Setup {
+        store: store.clone(),
+        profile: settings.profile.clone(),
+        clock: clock.clone(),
+        render: json::event,
+        hidden: settings.id_variable().map(str::to_owned).into_iter().collect(),
+    };
+    Herald::start(&setup, ways)
+}
+
+/// Ends it when a person has left the dashboard, and at once when the terminal is gone.
+pub(super) async fn take_leave(herald: Herald, ended: &Result<Exit>) {
+    if !matches!(ended, Ok(Exit::HungUp)) {
+        herald.finish(HURRY).await;
+    }
+}

@@ -1,0 +1,324 @@
+//! Telling others of alerts while nobody looks: a command of the person's, and a webhook.
+//!
+//! The feed of the store is the queue, and how far each way is stands in the store too: what comes while nobody is there to tell
+//! it is told later, in order. Of those who could tell, one does: a kernel lock beside the store says who. It must never hold up
+//! what polls, nor show an address or a secret.
+
+mod command;
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use tokio::{
+    sync::watch,
+    task::{JoinSet, spawn_blocking},
+};
+
+use self::command::Calls;
+use crate::{
+    api::{Undelivered, Webhook},
+    budget::KernelLock,
+    clock::Clock,
+    domain::{
+        alert::Alert,
+        change::{Change, What},
+        text,
+        transaction::Transaction,
+    },
+    store::{HeraldState, Reader, Store, StoreError},
+};
+
+/// Between two tries to be the one who tells.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// After a failure the first wait, which doubles with each, and the longest.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// Entries of the feed that are read at a time.
+const PAGE: usize = 500;
+/// After so many entries with nothing to tell it is kept how far it is.
+const FAR: i64 = 5_000;
+
+/// The text of an event: what happened, to what, at this moment.
+pub type Render = fn(&Change, Option<(&Transaction, &[Alert])>, DateTime<Utc>) -> Result<String, serde_json::Error>;
+
+/// How alerts leave.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// A program gets each event on its standard input, of those that come while hoptop runs.
+    Command(Vec<String>),
+    /// Each event is posted, and again until it is taken, also after a restart.
+    Webhook(Webhook),
+}
+
+impl Way {
+    /// Its name in the config file, and in the store.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Command(_) => "on_alert",
+            Self::Webhook(_) => "webhook",
+        }
+    }
+}
+
+/// What telling needs.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where alerts stand.
+    pub store: Store,
+    /// The profile whose alerts are told.
+    pub profile: String,
+    /// Its time.
+    pub clock: Clock,
+    /// Writes an event.
+    pub render: Render,
+    /// The variables that no command may see, beside the usual one.
+    pub hidden: Vec<String>,
+}
+
+/// Those who tell, as long as this is held.
+pub struct Herald {
+    tasks: JoinSet<()>,
+    ending: watch::Sender<bool>,
+    clock: Clock,
+}
+
+impl Herald {
+    /// Starts telling by each of these ways what happens from here on; by a webhook also what it wasn't told before.
+    pub fn start(setup: &Setup, ways: Vec<Way>) -> Self {
+        let (ending, ends) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        for way in ways {
+            let name = way.name();
+            let telling =
+                Telling { setup: setup.clone(), way: Arc::new(way), ends: ends.clone(), calls: Calls::default() };
+            tasks.spawn(async move {
+                if let Err(error) = telling.run().await {
+                    tracing::error!("{name}: alerts are told no more: {error}");
+                }
+            });
+        }
+        Self { tasks, ending, clock: setup.clock.clone() }
+    }
+
+    /// Tells what is yet to be told, once, and ends; after `patience` in any case.
+    pub async fn finish(mut self, patience: Duration) {
+        self.ending.send_replace(true);
+        let until = self.clock.now().mono + patience;
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        tokio::select! {
+            () = all => {}
+            () = self.clock.sleep_until(until) => tracing::warn!("not all alerts were told before it ended"),
+        }
+    }
+}
+
+/// What ends a telling.
+#[derive(Debug, thiserror::Error)]
+enum HeraldError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a task failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// One event, to be told.
+#[derive(Clone, Debug, PartialEq)]
+struct Event {
+    seq: i64,
+    /// The same however often it is told.
+    id: String,
+    text: String,
+}
+
+struct Telling {
+    setup: Setup,
+    way: Arc<Way>,
+    ends: watch::Receiver<bool>,
+    calls: Calls,
+}
+
+impl Telling {
+    async fn run(mut self) -> Result<(), HeraldError> {
+        let Some(_role) = self.take_role().await? else { return Ok(()) };
+        let mut news = self.setup.store.subscribe_to_news()?;
+        let mut state = self.begin().await?;
+        loop {
+            let (events, end, more) = self.read(state.seq).await?;
+            for event in events {
+                if !self.tell(&event, &mut state).await? {
+                    return Ok(());
+                }
+            }
+            if end - state.seq > FAR {
+                self.keep(HeraldState { seq: end, ..state.clone() }).await?;
+            }
+            state.seq = state.seq.max(end);
+            if more {
+                continue;
+            }
+            self.keep_trouble(&mut state).await?;
+            tokio::select! {
+                changed = news.changed() => if changed.is_err() { break },
+                () = self.calls.one_has_ended() => {}
+                () = over(&mut self.ends) => break,
+            }
+        }
+        // What was raised by the last answers is told too.
+        for event in self.read(state.seq).await?.0 {
+            if !self.tell(&event, &mut state).await? {
+                break;
+            }
+        }
+        self.calls.finish().await;
+        self.keep_trouble(&mut state).await
+    }
+
+    /// Waits until it is this process that tells; nothing if it ends before.
+    async fn take_role(&mut self) -> Result<Option<KernelLock>, HeraldError> {
+        let path = KernelLock::beside(self.setup.store.path(), self.way.name(), &self.setup.profile);
+        let clock = self.setup.clock.clone();
+        loop {
+            let path = path.clone();
+            match spawn_blocking(move || KernelLock::try_take(&path)).await? {
+                Ok(Some(role)) => return Ok(Some(role)),
+                Ok(None) => {}
+                Err(error) => tracing::warn!("{}: {error}", self.way.name()),
+            }
+            tokio::select! {
+                () = over(&mut self.ends) => return Ok(None),
+                () = clock.sleep_until(clock.now().mono + INTERVAL) => {}
+            }
+        }
+    }
+
+    /// Where to begin. A command isn't called for what is long past, nor a webhook for what was before there was one.
+    async fn begin(&self) -> Result<HeraldState, HeraldError> {
+        let (store, profile, way) = (self.setup.store.clone(), self.setup.profile.clone(), Arc::clone(&self.way));
+        let state = spawn_blocking(move || {
+            let reader = store.reader()?;
+            let known = reader.herald(&profile, way.name())?.filter(|_| matches!(*way, Way::Webhook(_)));
+            match known {
+                Some(state) => Ok(state),
+                None => {
+                    let state = HeraldState { way: way.name().to_owned(), seq: reader.last_change()?, error: None };
+                    store.herald_at(&profile, state.clone()).wait().map(|()| state)
+                }
+            }
+        });
+        Ok(state.await??)
+    }
+
+    /// The events of a part of the feed behind this place, the place behind them, and whether there is more.
+    async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), HeraldError> {
+        let setup = self.setup.clone();
+        let read = spawn_blocking(move || {
+            let reader = setup.store.reader()?;
+            let page = reader.changes_after(seq, PAGE)?.changes;
+            let end = page.last().map_or(seq, |change| change.seq);
+            let own = page.iter().filter(|change| change.profile == setup.profile && is_told(&change.what));
+            let events = own.map(|change| event(&reader, change, &setup)).collect::<Result<_, StoreError>>()?;
+            Ok::<_, StoreError>((events, end, page.len() >= PAGE))
+        });
+        Ok(read.await??)
+    }
+
+    /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
+    async fn tell(&mut self, event: &Event, state: &mut HeraldState) -> Result<bool, HeraldError> {
+        let way = Arc::clone(&self.way);
+        match &*way {
+            Way::Command(words) => {
+                // First: one that is killed in the middle isn't called for the same again.
+                self.keep_told(event, None, state).await?;
+                self.calls.begin(words, &event.text, &self.setup.hidden).await;
+                Ok(true)
+            }
+            Way::Webhook(webhook) => self.post(webhook, event, state).await,
+        }
+    }
+
+    async fn post(&mut self, webhook: &Webhook, event: &Event, state: &mut HeraldState) -> Result<bool, HeraldError> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            match webhook.post(&event.id, event.text.clone()).await {
+                Ok(()) => {
+                    self.keep_told(event, None, state).await?;
+                    return Ok(true);
+                }
+                Err(refused @ Undelivered::Refused { .. }) => {
+                    tracing::warn!("webhook: {refused}");
+                    self.keep_told(event, Some(refused.to_string()), state).await?;
+                    return Ok(true);
+                }
+                Err(later @ Undelivered::Later(_)) => {
+                    let reason = text::clean(&later.to_string());
+                    if state.error.as_ref() != Some(&reason) {
+                        tracing::warn!("webhook: {reason}");
+                        state.error = Some(reason);
+                        self.keep(state.clone()).await?;
+                    }
+                }
+            }
+            let clock = self.setup.clock.clone();
+            tokio::select! {
+                () = over(&mut self.ends) => return Ok(false),
+                () = clock.sleep_until(clock.now().mono + wait) => wait = (wait * 2).min(LONGEST_WAIT),
+            }
+        }
+    }
+
+    async fn keep_told(
+        &self,
+        event: &Event,
+        error: Option<String>,
+        state: &mut HeraldState,
+    ) -> Result<(), HeraldError> {
+        let error = match *self.way {
+            // Whether it went well is known later.
+            Way::Command(_) => state.error.take(),
+            Way::Webhook(_) => error,
+        };
+        *state = HeraldState { seq: event.seq, error, way: self.way.name().to_owned() };
+        self.keep(state.clone()).await
+    }
+
+    /// Keeps what became of the calls of a command that have ended.
+    async fn keep_trouble(&mut self, state: &mut HeraldState) -> Result<(), HeraldError> {
+        let Some(ended) = self.calls.ended() else { return Ok(()) };
+        let error = ended.err().map(|reason| text::clean(&reason));
+        if let Some(reason) = error.as_ref().filter(|_| error != state.error) {
+            tracing::warn!("on_alert: {reason}");
+        }
+        if error == state.error {
+            return Ok(());
+        }
+        state.error = error;
+        self.keep(state.clone()).await
+    }
+
+    async fn keep(&self, state: HeraldState) -> Result<(), HeraldError> {
+        let (store, profile) = (self.setup.store.clone(), self.setup.profile.clone());
+        Ok(spawn_blocking(move || store.herald_at(&profile, state).wait()).await??)
+    }
+}
+
+/// Resolves once it is to end.
+async fn over(ends: &mut watch::Receiver<bool>) {
+    // Who held the other end is gone: that is an end too.
+    ends.wait_for(|ends| *ends).await.map(drop).unwrap_or_default();
+}
+
+/// Whether others are told of this.
+fn is_told(what: &What) -> bool {
+    matches!(what, What::AlertRaised { .. } | What::AlertCleared { .. } | What::AlertFlapping { .. })
+}
+
+fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Event, StoreError> {
+    let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
+    let about = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
+    // What can't be written would never be.
+    let text = (setup.render)(change, about, setup.clock.now().wall).unwrap_or_default();
+    Ok(Event { seq: change.seq, id: format!("{}/{}", setup.profile, change.seq), text })
+}
+
+#[cfg(test)]
+mod tests;

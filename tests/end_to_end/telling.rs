@@ -1,0 +1,81 @@
+//! Alerts that leave: a command that `watch` calls, and that the ID goes nowhere.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::{
+    common::{Batch, Home, ID, Simulation},
+    session::Session,
+};
+
+#[test]
+fn what_the_last_answer_raises_is_told_before_the_watch_ends() {
+    let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
+    let batch = Batch::of(1, reverted);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    let (heard, seen) = (home.path().join("heard"), home.path().join("seen"));
+    let script = format!("cat >> {}; env > {}", heard.display(), seen.display());
+    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
+    let config = format!("on_alert = [\"sh\", \"-c\", \"{script}\"]\n");
+    fs::write(home.path().join("config/hoptop/config.toml"), config).unwrap();
+    let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""), "{ended:?}");
+    let heard = fs::read_to_string(heard).unwrap();
+    let event: Value = serde_json::from_str(heard.lines().next().unwrap()).unwrap();
+    assert_eq!((&event["event"], &event["rule"]), (&"alert_raised".into(), &"partial_success".into()));
+    assert_eq!((heard.lines().count(), &event["severity"]), (1, &"critical".into()));
+    assert!(event["say"].is_string() && event["transactionId"].is_string(), "{event}");
+    assert!(!fs::read_to_string(seen).unwrap().contains(ID));
+}
+
+#[test]
+fn an_address_that_may_not_be_used_is_refused_before_anything_is_polled() {
+    let home = Home::new();
+    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
+    fs::write(home.path().join("config/hoptop/config.toml"), "webhook = \"http://hooks.example/canary\"\n").unwrap();
+    let ended = home.watch("http://127.0.0.1:1", &["--timeout", "1s"]);
+    ended.assert_refused(2, &["webhook", "https://"]);
+    let shown = home.run(&["config"]);
+    assert!(shown.out.contains("http://hooks.example/...") && !shown.out.contains("canary"), "{shown:?}");
+    assert!(!ended.err.contains("canary"));
+}
+
+#[test]
+fn a_command_that_fails_is_said() {
+    let batch = Batch::of(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
+    fs::write(home.path().join("config/hoptop/config.toml"), "on_alert = \"false\"\n").unwrap();
+    let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (Some(4), "hoptop: an alert was not told: on_alert: false: exit status: 1\n")
+    );
+}
+
+#[test]
+fn a_person_who_looks_elsewhere_is_told_by_the_terminal() {
+    let late = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, status = "partial_success", steps = 2 }"#;
+    let batch = Batch::of(1, late);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
+    fs::write(home.path().join("config/hoptop/config.toml"), "notify = \"osc777\"\nbell = true\n").unwrap();
+    let mut session = Session::start(&home.polling(&simulation.url, &[]), (80, 24));
+    session.wait_for(&["ongoing"]);
+    assert!(!session.output().contains("\u{1b}]777"));
+    // The terminal says that it has lost the focus.
+    session.press("\u{1b}[O");
+    session.wait_for(&["partial"]);
+    while !session.output().contains("\u{1b}]777;notify;hoptop;partial_success: ") {
+        assert!(session.take_within(std::time::Duration::from_secs(20)), "{:?}", session.output());
+    }
+    session.press("q");
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 0);
+    assert_eq!(output.matches("\u{1b}]777;").count(), 1);
+    assert!(output.contains("SUP-1\u{1b}\\\u{7}"), "{output:?}");
+}
