@@ -6,6 +6,7 @@
 mod columns;
 mod half;
 mod new_file;
+mod report;
 mod sheet;
 mod target;
 
@@ -21,7 +22,7 @@ use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr, eyre};
 
 pub use self::new_file::to_new_file;
-use self::{sheet::Sheet, target::Target};
+use self::{report::Tally, sheet::Sheet, target::Target};
 use super::{completions, context::Context, exit::Exit, list, signals};
 use crate::{
     domain::{filter::Filter, ids::RowId, text},
@@ -33,6 +34,7 @@ pub const EXAMPLES: &str = "\
 Examples:
   hoptop export -o transfers.csv                   everything, for a spreadsheet
   hoptop export is:attention -o stuck.md           a table for a ticket
+  hoptop export label:batch-17 -o batch-17.html    a page to send to somebody: outcomes, durations, verdicts
   hoptop export --format ndjson | jq .status       an object a line, with the fields of `list --json`
   hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson
                                                    what was told, into another store";
@@ -43,7 +45,7 @@ pub struct ExportArgs {
     /// Terms that must all hold, as for `list`; write `--` before one that starts with `-`
     #[arg(add = ArgValueCompleter::new(completions::filters))]
     pub filter: Vec<String>,
-    /// How to write it; without this by the end of FILE (.csv .json .ndjson .jsonl .md), else CSV
+    /// How to write it; without this by the end of FILE (.csv .json .ndjson .jsonl .md .html), else CSV
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
     /// Write to this file, which is replaced once all is written; `-` is standard output
@@ -66,6 +68,8 @@ pub enum ExportFormat {
     Ndjson,
     /// A table that can be pasted into a ticket
     Markdown,
+    /// A page of its own with outcomes, timeline, durations and each verdict; it needs no network
+    Html,
 }
 
 impl ExportFormat {
@@ -76,6 +80,7 @@ impl ExportFormat {
             "json" => Some(Self::Json),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "md" | "markdown" => Some(Self::Markdown),
+            "html" | "htm" => Some(Self::Html),
             _ => None,
         }
     }
@@ -91,7 +96,7 @@ pub fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     {
         writeln!(cx.err, "warning: `{}` says no format, so this is CSV; --format says another", text::clean(file))?;
     }
-    let rows = Rows { filter, format, limit: args.limit };
+    let rows = Rows { filter, of: args.filter.join(" "), format, limit: args.limit };
     let Some(file) = file else {
         // Nothing is left behind by a signal here, so it ends the program as usual.
         rows.write(cx, None, &|| None)?;
@@ -146,6 +151,8 @@ fn settle(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> 
 /// Which transactions are written, and how.
 struct Rows {
     filter: Filter,
+    /// The filter as it was written.
+    of: String,
     format: ExportFormat,
     limit: Option<usize>,
 }
@@ -162,7 +169,7 @@ impl Rows {
     /// Writes all of them, to standard output if nowhere else, and says how many they are.
     fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: Interruption) -> Result<usize> {
         let reader = cx.store.reader()?;
-        let form = Form { format: self.format, now: cx.now.wall, zone: cx.zone };
+        let form = Form { format: self.format, of: &self.of, now: cx.now.wall, zone: cx.zone };
         let rows = reader.listing(&self.filter, form.now).all()?;
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
         let goes_on = || interruption().map_or(Ok(()), |exit| Err(Interrupted(exit).into()));
@@ -175,8 +182,10 @@ impl Rows {
 
 /// How transactions are written, and for which moment.
 #[derive(Clone, Copy)]
-struct Form {
+struct Form<'a> {
     format: ExportFormat,
+    /// Which they are, in a filter's words.
+    of: &'a str,
     now: DateTime<Utc>,
     zone: FixedOffset,
 }
@@ -184,11 +193,20 @@ struct Form {
 /// Writes transactions, and says how many they are; ends with what `goes_on` says, which is asked before each and at the end.
 fn write_rows(
     (reader, rows): (&Reader, &[RowId]),
-    Form { format, now, zone }: Form,
+    form: Form<'_>,
     out: &mut dyn Write,
     goes_on: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
-    let mut sheet = Sheet::begin(format, Box::new(out))?;
+    let Form { format, now, zone, .. } = form;
+    let mut tally = Tally::default();
+    if format == ExportFormat::Html {
+        reader.each(rows, |tx, alerts| {
+            goes_on()?;
+            tally.count(tx, !alerts.is_empty());
+            Ok::<_, color_eyre::Report>(())
+        })?;
+    }
+    let mut sheet = Sheet::begin(form, tally, Box::new(out))?;
     let mut count = 0;
     reader.each(rows, |tx, alerts| {
         goes_on()?;

@@ -15,6 +15,7 @@ mod metrics;
 mod one_shot;
 mod piped;
 mod plain;
+mod report;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;

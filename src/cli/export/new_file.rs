@@ -20,7 +20,7 @@ pub fn to_new_file(store: &Store, order: &ExportOrder) -> Result<String, String>
 fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let file = at_home(&order.file);
     let format = ExportFormat::of(&order.file)
-        .ok_or_else(|| eyre!("the name says no format: end it with .csv, .json, .ndjson or .md"))?;
+        .ok_or_else(|| eyre!("the name says no format: end it with .csv, .json, .ndjson, .md or .html"))?;
     let target = Target::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
     let Target::File { path, folder } = target else { return Err(eyre!("it is a device; name a file")) };
     if path.exists() {
@@ -28,7 +28,8 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     }
     let half = half::make(&folder, order.now).map_err(|error| reason(&error))?;
     let mut out = BufWriter::new(half.as_file());
-    let form = Form { format, now: order.now, zone: order.zone };
+    let of = "chosen in the dashboard";
+    let form = Form { format, of, now: order.now, zone: order.zone };
     let goes_on =
         || if order.leaving.is_gone() { Err(eyre!("the dashboard was left before all was written")) } else { Ok(()) };
     let count = write_rows((&store.reader()?, &order.rows), form, &mut out, &goes_on)?;

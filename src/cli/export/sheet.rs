@@ -1,4 +1,4 @@
-//! The shapes of an export: CSV, a JSON array, JSON lines, a Markdown table.
+//! The shapes of an export: CSV, a JSON array, JSON lines, a Markdown table, a page.
 //!
 //! Whatever a cell holds, it must stay in its cell, and act neither in a spreadsheet, nor in a ticket, nor on a terminal.
 
@@ -6,8 +6,9 @@ use std::io::{self, Write};
 
 use super::{
     super::json::{self, TransactionView},
-    ExportFormat,
+    ExportFormat, Form,
     columns::{CSV, Facts, MARKDOWN},
+    report::{Page, Tally},
 };
 use crate::intake;
 
@@ -17,12 +18,13 @@ pub enum Sheet<'a> {
     Json { out: Box<dyn Write + 'a>, before: &'static str },
     Ndjson(Box<dyn Write + 'a>),
     Markdown(Box<dyn Write + 'a>),
+    Html(Box<Page<'a>>),
 }
 
 impl<'a> Sheet<'a> {
-    /// Writes what stands before the first transaction.
-    pub fn begin(format: ExportFormat, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
-        match format {
+    /// Writes what stands before the first transaction; a page begins with what `tally` has of all.
+    pub fn begin(form: Form<'_>, tally: Tally, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+        match form.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
                 writer.write_record(CSV.iter().map(|(name, _)| name)).map_err(bare)?;
@@ -36,6 +38,7 @@ impl<'a> Sheet<'a> {
                 writeln!(out, "|{}", " --- |".repeat(names.len()))?;
                 Ok(Self::Markdown(out))
             }
+            ExportFormat::Html => Ok(Self::Html(Box::new(tally.begin(out, form.of, (form.now, form.zone))?))),
         }
     }
 
@@ -58,6 +61,7 @@ impl<'a> Sheet<'a> {
                 let cells: Vec<_> = MARKDOWN.iter().map(|(_, cell)| cell(facts)).collect();
                 writeln!(out, "| {} |", cells.join(" | "))
             }
+            Self::Html(page) => page.write(facts),
         }
     }
 
@@ -68,6 +72,7 @@ impl<'a> Sheet<'a> {
             Self::Json { mut out, before: "[\n" } => writeln!(out, "[]"),
             Self::Json { mut out, .. } => writeln!(out, "\n]"),
             Self::Ndjson(_) | Self::Markdown(_) => Ok(()),
+            Self::Html(page) => page.end(),
         }
     }
 }

@@ -183,7 +183,7 @@ fn a_failing_write_and_a_signal_leave_the_earlier_file_as_it_was() {
     };
     assert!(beside((&path, &folder), DateTime::UNIX_EPOCH, half).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), leftovers(&bench)), ("what was there", 0));
-    let rows = Rows { filter: Filter::everything(), format: ExportFormat::Csv, limit: None };
+    let rows = Rows { filter: Filter::everything(), of: String::new(), format: ExportFormat::Csv, limit: None };
     let asked = std::cell::Cell::new(0);
     let second_time = || {
         asked.set(asked.get() + 1);
@@ -381,4 +381,49 @@ fn an_export_ends_when_nobody_waits_for_it() {
     let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), leaving };
     assert!(to_new_file(&bench.store, &order).unwrap_err().contains("was left"));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_page_tells_of_all_and_of_each_and_nothing_in_it_is_markup_from_outside() {
+    let mut bench = Bench::new();
+    let mut hostile = fixtures::new(1);
+    hostile.told.ticket = Some("<script>alert(1)</script>".into());
+    hostile.labels = vec!["\"onmouseover=\"x".into()];
+    let row = bench.track(hostile);
+    let mut record = StatusRecord::bare(RouterStatus::Success);
+    record.from.url = Some("javascript:alert(1)".into());
+    record.to.url = Some("https://explorer.example/tx/1".into());
+    bench.hear(
+        row,
+        Observation { outcome: Outcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
+        30,
+    );
+    bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
+    bench.track(fixtures::new(3));
+    let (page, err, exit) = exported(&mut bench, &args(ExportFormat::Html));
+    assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+    for part in [
+        "<h1>3 transfers</h1>",
+        "Outcomes: 1 need attention",
+        "&#60;script&#62;alert(1)&#60;/script&#62;",
+        "<a href=\"https://explorer.example/tx/1\" rel=\"noopener noreferrer\">destination</a>",
+        "Half of them within",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(part), "{part} isn't in it:\n{page}");
+    }
+    assert!(!page.contains("javascript:") && !page.contains("\"onmouseover=\"x"), "{page}");
+    // Nothing is fetched from anywhere.
+    let outside = page.split("<tbody>").next().unwrap();
+    assert!(!outside.contains("http://") && !outside.contains("https://"), "{outside}");
+    assert_eq!((page.matches("<tr>").count(), page.matches("</html>").count()), (4, 1));
+    let nothing = ExportArgs { filter: vec!["status:refund".into()], ..args(ExportFormat::Html) };
+    let (page, ..) = exported(&mut bench, &nothing);
+    assert!(
+        page.contains("Nothing matched")
+            && page.contains("Those that match: status:refund.")
+            && page.ends_with("</html>\n"),
+        "{page}"
+    );
+    assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
 }
