@@ -15,6 +15,8 @@ mod metrics;
 mod one_shot;
 mod piped;
 mod plain;
+#[cfg(unix)]
+mod readme;
 mod report;
 #[path = "../session/mod.rs"]
 mod session;

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Waits in a CI job until a batch of transfers is settled, and keeps a page that tells of it:
+#
+#   HOPTOP_BASE_URL=https://... HOPTOP_INTEGRATOR_ID=... ci.sh transfers.csv
+#
+# Fails unless all of them ended well. TIMEOUT says how long it waits (30m), REPORT where the page goes (transfers.html).
+set -eu
+
+batch=${1:?name the batch: ci.sh BATCH.csv}
+report=${REPORT:-transfers.html}
+
+# A store of its own, so that nothing but this batch decides how the job ends; the budget is the ID's all the same.
+HOPTOP_DB=${HOPTOP_DB:-$(mktemp -d)/hoptop.db}
+export HOPTOP_DB
+
+hoptop import "$batch"
+code=0
+hoptop watch --until-settled --timeout "${TIMEOUT:-30m}" || code=$?
+hoptop export -o "$report"
+
+case $code in
+0) echo "all transfers ended well: $report" ;;
+3) echo "not settled in time; what is left:" && hoptop list is:unsettled ;;
+4) echo "settled, and these need somebody:" && hoptop list is:attention ;;
+5) echo "the service refuses the integrator ID: check the job's secrets" ;;
+6) echo "the service can't be reached: try the job again" ;;
+*) echo "hoptop ended with $code" ;;
+esac
+exit "$code"
