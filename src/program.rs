@@ -6,31 +6,52 @@
 use std::{
     io::{self, Write},
     process::{Child, Command, Stdio},
+    sync::OnceLock,
     thread,
     time::Duration,
 };
 
-/// The variable that an integrator ID is read from.
+/// The variable that an integrator ID is read from, unless the config file names others.
 const SECRET: &str = "HOPTOP_INTEGRATOR_ID";
-/// How often a running program is looked at.
-const TICK: Duration = Duration::from_millis(10);
 
-/// Gives a program a text, and waits until it ended well, for `limit` at most; then it is ended. It sees the environment but for
-/// the variables that hold the integrator ID: the usual one, and those that are `hidden`.
+/// The others, for as long as the process lives.
+static HIDDEN: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Names the variables, beside the usual one, that no program is to see which is started from here on. The first to say it counts.
+pub fn hide(variables: Vec<String>) {
+    HIDDEN.get_or_init(|| variables);
+}
+
+/// Takes from a program what it may not see.
+pub fn blind(command: &mut Command) {
+    command.env_remove(SECRET);
+    for name in HIDDEN.get().into_iter().flatten() {
+        command.env_remove(name);
+    }
+}
+
+/// A program that takes a text on its standard input, and whose output goes nowhere.
 ///
 /// # Errors
-/// If it can't be started, fails, or takes longer.
-pub fn feed(words: &[String], text: &str, limit: Duration, hidden: &[String]) -> io::Result<()> {
+/// If there is no word.
+pub fn listener(words: &[String]) -> io::Result<Command> {
     let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.env_remove(SECRET);
-    for name in hidden {
-        command.env_remove(name);
-    }
-    let mut child = command.spawn()?;
+    blind(&mut command);
+    Ok(command)
+}
+/// How often a running program is looked at.
+const TICK: Duration = Duration::from_millis(10);
+
+/// Gives a program a text, and waits until it ended well, for `limit` at most; then it is ended.
+///
+/// # Errors
+/// If it can't be started, fails, or takes longer.
+pub fn feed(words: &[String], text: &str, limit: Duration) -> io::Result<()> {
+    let mut child = listener(words)?.spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        let bytes = encoded(program, text);
+        let bytes = encoded(words.first().map_or("", String::as_str), text);
         // One that doesn't read would hold us up; it ends with the program.
         thread::spawn(move || input.write_all(&bytes));
     }
@@ -85,7 +106,7 @@ mod tests {
         let script = format!("echo noise; echo noise >&2; cat > '{}'", file.display());
         // More than a pipe holds.
         let text = "Überfällig; $(id) `id`\n".repeat(20_000);
-        feed(&shell(&script), &text, Duration::from_secs(30), &[]).unwrap();
+        feed(&shell(&script), &text, Duration::from_secs(30)).unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
 
@@ -93,7 +114,7 @@ mod tests {
     #[test]
     fn one_that_fails_or_lingers_is_an_error() {
         let text = "x".repeat(1 << 20);
-        let error = |words: &[String]| feed(words, &text, Duration::from_millis(200), &[]).unwrap_err().to_string();
+        let error = |words: &[String]| feed(words, &text, Duration::from_millis(200)).unwrap_err().to_string();
         assert_eq!(error(&shell("exit 3")), "exit status: 3");
         assert_eq!(error(&shell("exec sleep 60")), "it didn't end within 0.2 s");
         assert_eq!(error(&[]), "the command is empty");
@@ -103,8 +124,10 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn variables_that_are_hidden_are_not_seen() {
-        let script = shell("test -z \"$HOME$HOPTOP_INTEGRATOR_ID\" && test -n \"$PATH\"");
-        feed(&script, "", Duration::from_secs(30), &["HOME".into()]).unwrap();
+        hide(vec!["CARGO_MANIFEST_DIR".into()]);
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let script = shell("test -z \"$CARGO_MANIFEST_DIR$HOPTOP_INTEGRATOR_ID\" && test -n \"$PATH\"");
+        feed(&script, "", Duration::from_secs(30)).unwrap();
     }
 
     #[test]

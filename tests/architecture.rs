@@ -23,8 +23,8 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "herald" => &["clock", "program", "domain", "budget", "api", "store"],
         "metrics" => &["clock", "domain", "store", "poller"],
         "cli" => &[
-            "clock", "private", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
-            "herald", "metrics", "tui",
+            "clock", "private", "program", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config",
+            "poller", "herald", "metrics", "tui",
         ],
         "main" => &["cli"],
         "lib" => &[],

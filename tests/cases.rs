@@ -170,6 +170,7 @@ fn dashboard(store: &Store, now: Now) -> Model {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
+        told_by: Vec::new(),
     };
     let mut model = Model::new(setting, (98, 120));
     let request = model.list.to_read().unwrap();

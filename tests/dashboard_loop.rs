@@ -182,6 +182,7 @@ impl Stage {
             any_chain: false,
             templates: Templates::default(),
             keys: Keys::default(),
+            told_by: Vec::new(),
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);

@@ -64,5 +64,6 @@ pub fn setting() -> Setting {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
+        told_by: Vec::new(),
     }
 }

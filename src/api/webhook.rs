@@ -102,8 +102,10 @@ impl Webhook {
         match request.send().await {
             Ok(answer) if answer.status().is_success() => Ok(()),
             Ok(answer) => match answer.status().as_u16() {
-                // What may be otherwise in a moment: too slow, too early, too often.
-                status @ (408 | 425 | 429 | 500..) => Err(Undelivered::Later(format!("{host} answered HTTP {status}"))),
+                // What may be otherwise in a moment (too slow, too early, too often), or once a wrong address or right is mended.
+                status @ (300..=399 | 401 | 403 | 404 | 407 | 408 | 425 | 429 | 500..) => {
+                    Err(Undelivered::Later(format!("{host} answered HTTP {status}")))
+                }
                 status => Err(Undelivered::Refused { host, status }),
             },
             Err(error) => Err(Undelivered::Later(transport::describe(&error, &host, TIMEOUTS.connect))),

@@ -55,6 +55,9 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     };
     if let Some(reason) = no_screen {
         complain(reason);
+        if cli.metrics.is_some() {
+            complain("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
+        }
         return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
     }
     let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
@@ -71,6 +74,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         any_chain: cli.any_chain,
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,
+        told_by: telling::names(&ways),
     };
     let theme = theme::of(settings)?;
     let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
@@ -82,7 +86,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let requests = polling.as_ref().map(|polling| polling.requests.clone()).unwrap_or_default();
         let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
         let place = Place::of(settings, Scope::Everything);
-        let herald = telling::start(ways, settings, &store, &clock);
+        let herald = telling::start(ways, settings, &store, &clock).await?;
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, polling, place).await;

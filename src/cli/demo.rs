@@ -91,6 +91,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
+        told_by: Vec::new(),
     };
     super::runtime()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;

@@ -17,7 +17,7 @@ use crate::{
     config::Settings,
     domain::{span, text},
     herald::Way,
-    store::{AlertCounts, filesystem},
+    store::{AlertCounts, Reader, filesystem},
 };
 
 /// How a check ended.
@@ -63,7 +63,7 @@ pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exi
     ));
     findings.push(("terminal", terminal()));
     findings.push(("service", service(settings, reach)));
-    findings.push(("alerting", alerting(settings, &reader.herald_troubles(&settings.profile)?)));
+    findings.push(("alerting", alerting(settings, &reader)?));
     print(&findings, cx.out)
 }
 
@@ -203,26 +203,27 @@ fn service(settings: &Settings, reach: Reach) -> Finding {
 }
 
 /// Whether others are told of alerts, and what keeps them from it.
-fn alerting(settings: &Settings, troubles: &[String]) -> Finding {
+fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
     let ways = match telling::ways(settings) {
         Ok(ways) => ways,
-        Err(error) => return Finding::Wrong(error.to_string()),
+        Err(error) => return Ok(Finding::Wrong(error.to_string())),
     };
+    let names = telling::names(&ways);
     let missing = ways.iter().find_map(|way| match way {
         Way::Command(words) => words.first().filter(|program| !is_there(program)),
         Way::Webhook(_) => None,
     });
     if let Some(program) = missing {
-        return Finding::Warning(format!("on_alert: there is no program {program}; write its path, or check PATH"));
+        let way_out = "write its path, or check PATH";
+        return Ok(Finding::Warning(format!("on_alert: there is no program {program}; {way_out}")));
     }
-    if let [first, ..] = troubles {
-        return Finding::Warning(format!("the last alert was not told: {first}"));
+    if let [first, ..] = reader.herald_troubles(&settings.profile, &names)?.as_slice() {
+        return Ok(Finding::Warning(format!("the last alert was not told: {first}")));
     }
-    let names: Vec<&str> = ways.iter().map(Way::name).collect();
-    Finding::Fine(match names.as_slice() {
+    Ok(Finding::Fine(match names.as_slice() {
         [] => "nobody is told but who looks; on_alert and webhook in the config file tell others".into(),
         names => format!("told by {}", names.join(" and ")),
-    })
+    }))
 }
 
 /// Whether a program can be found, as the system would.

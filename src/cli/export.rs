@@ -190,8 +190,26 @@ struct Form<'a> {
     zone: FixedOffset,
 }
 
-/// Writes transactions, and says how many they are; ends with what `goes_on` says, which is asked before each and at the end.
+/// Writes transactions, and says how many they are; a page, which reads them twice, of one moment of the store.
 fn write_rows(
+    (reader, rows): (&Reader, &[RowId]),
+    form: Form<'_>,
+    out: &mut dyn Write,
+    goes_on: &dyn Fn() -> Result<()>,
+) -> Result<usize> {
+    if form.format != ExportFormat::Html {
+        return write_each((reader, rows), form, out, goes_on);
+    }
+    let mut written = Ok(0);
+    reader.at_one_moment(|| {
+        written = write_each((reader, rows), form, out, goes_on);
+        Ok(())
+    })?;
+    written
+}
+
+/// Writes transactions, and says how many they are; ends with what `goes_on` says, which is asked before each and at the end.
+fn write_each(
     (reader, rows): (&Reader, &[RowId]),
     form: Form<'_>,
     out: &mut dyn Write,

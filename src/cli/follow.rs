@@ -9,6 +9,10 @@ mod feed;
 use std::{fmt, io::Write, pin::Pin};
 
 use color_eyre::eyre::{Result, WrapErr};
+use tokio::{
+    sync::mpsc,
+    task::{JoinError, spawn_blocking},
+};
 
 pub use self::feed::Feed;
 use self::feed::{INTERVAL, Piece, Why};
@@ -20,7 +24,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    domain::transaction::NewTransaction,
+    domain::transaction::{NewTransaction, Told},
     intake::{LineReader, Options, Place, Taken},
     store::{Store, StoreError},
 };
@@ -48,7 +52,7 @@ async fn run(
     signal: impl Future<Output = Exit>,
     (cx, clock): (&mut Context<'_>, &Clock),
 ) -> Result<Exit> {
-    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, kept: &mut drop };
+    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, told: None };
     let (totals, exit) = pour(args, feed, signal, &mut sink).await?;
     if let Some(totals) = totals {
         writeln!(cx.out, "{totals}")?;
@@ -66,8 +70,32 @@ pub struct Sink<'a> {
     pub clock: &'a Clock,
     /// For what is bad of it.
     pub err: &'a mut dyn Write,
-    /// Is given each batch once it is kept.
-    pub kept: &'a mut dyn FnMut(Vec<NewTransaction>),
+    /// Is told of what comes, if anybody wants to know.
+    pub told: Option<mpsc::Sender<Piped>>,
+}
+
+/// What is told of an input that is followed.
+#[derive(Debug)]
+pub enum Piped {
+    /// These are to be tracked now: what happens to them from here on is news of theirs.
+    Coming(Vec<Told>),
+    /// They are tracked.
+    Kept(Vec<Told>),
+    /// Nothing more comes: what it came to, and how it ended by itself.
+    End(Option<Totals>, Exit),
+}
+
+impl Sink<'_> {
+    /// Who wanted to know may be gone.
+    async fn tell(&self, piped: impl FnOnce() -> Piped) {
+        if let Some(told) = &self.told {
+            told.send(piped()).await.unwrap_or_default();
+        }
+    }
+}
+
+fn told(batch: &[NewTransaction]) -> Vec<Told> {
+    batch.iter().map(|new| new.told.clone()).collect()
 }
 
 /// Tracks what comes until the input ends or a signal comes: what that came to, and how it ended. Of an input that can't be read
@@ -117,6 +145,13 @@ pub struct Totals {
     updated: usize,
     known: usize,
     bad: usize,
+}
+
+impl Totals {
+    /// Whether anything was passed over.
+    pub fn is_bad(self) -> bool {
+        self.bad > 0
+    }
 }
 
 impl fmt::Display for Totals {
@@ -260,35 +295,41 @@ impl Following {
             return Ok(None);
         }
         let first_line = self.first_line.take().unwrap_or_default();
+        sink.tell(|| Piped::Coming(told(&batch))).await;
         let Sink { store, profile, clock, .. } = *sink;
-        let attempt = || store.import(profile, batch.clone(), clock.now().wall).wait();
+        let attempt = || {
+            let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
+            // On the pool: another process may hold the store, and a signal is to be heard meanwhile.
+            spawn_blocking(move || store.import(&profile, batch, at).wait())
+        };
         let lost = format!("line {first_line} and what came after it were not kept");
         let report = tokio::select! {
             // What came before the signal is kept if that can be.
             biased;
             report = insist(attempt, clock, sink.err) => report?.wrap_err(lost)?,
             exit = signal => {
-                writeln!(sink.err, "{lost}")?;
+                // What has begun may still be.
+                writeln!(sink.err, "line {first_line} and what came after it may not have been kept")?;
                 return Ok(Some(exit));
             }
         };
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
-        (sink.kept)(batch);
+        sink.tell(|| Piped::Kept(told(&batch))).await;
         Ok(None)
     }
 }
 
 /// Tries again and again as long as the fault may pass; says so once, and once more when it has passed.
-async fn insist<T>(
-    mut attempt: impl FnMut() -> Result<T, StoreError>,
+async fn insist<T, A: Future<Output = Result<Result<T, StoreError>, JoinError>>>(
+    mut attempt: impl FnMut() -> A,
     clock: &Clock,
     err: &mut dyn Write,
 ) -> Result<Result<T, StoreError>> {
     let mut waits = false;
     loop {
-        match attempt() {
+        match attempt().await? {
             Err(fault) if !fault.is_lasting() => {
                 if !waits {
                     writeln!(err, "{fault}; it is tried again until it can be kept")?;

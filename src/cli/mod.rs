@@ -99,6 +99,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
     let settings = crate::config::load(cli.global.flags(), &Environment::process())?;
     crash::keep_in(&settings.state_dir);
+    crate::program::hide(settings.id_variables.clone());
+    if cli.metrics.is_some() && cli.command.is_some() {
+        complain("--metrics before a command is the dashboard's; write `hoptop watch --metrics ADDR`");
+        return Ok(Exit::Usage);
+    }
     match &cli.command {
         None => dashboard::dashboard(cli, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings),

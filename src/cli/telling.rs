@@ -31,16 +31,16 @@ pub(super) fn ways(settings: &Settings) -> Result<Vec<Way>> {
     Ok(command.into_iter().chain(webhook).collect())
 }
 
-/// Starts telling the alerts of the profile that is in force.
-pub(super) fn start(ways: Vec<Way>, settings: &Settings, store: &Store, clock: &Clock) -> Herald {
-    let setup = Setup {
-        store: store.clone(),
-        profile: settings.profile.clone(),
-        clock: clock.clone(),
-        render: json::event,
-        hidden: settings.id_variable().map(str::to_owned).into_iter().collect(),
-    };
-    Herald::start(&setup, ways)
+/// What these ways are called.
+pub(super) fn names(ways: &[Way]) -> Vec<&'static str> {
+    ways.iter().map(Way::name).collect()
+}
+
+/// Starts telling the alerts of the profile that is in force. Before anything is polled, so that nothing is missed.
+pub(super) async fn start(ways: Vec<Way>, settings: &Settings, store: &Store, clock: &Clock) -> Result<Herald> {
+    let setup =
+        Setup { store: store.clone(), profile: settings.profile.clone(), clock: clock.clone(), render: json::event };
+    Ok(Herald::start(&setup, ways).await?)
 }
 
 /// Ends it when a person has left the dashboard, and at once when the terminal is gone.

@@ -6,6 +6,7 @@
 mod bar;
 mod look;
 mod piped;
+mod said;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,7 +25,8 @@ use tokio::{sync::mpsc, task::spawn_blocking};
 use self::{
     bar::Bar,
     look::{Found, Question, Seen},
-    piped::{PIPE, Pipe, Piped},
+    piped::{Came, PIPE},
+    said::{Obstacle, Said},
 };
 use super::{
     complain, completions,
@@ -119,15 +121,18 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         let bar = Bar::new(is_seen && !settings.plain, settings.ascii);
         // The first look comes before the first request, so that every request is counted.
         let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar))?;
-        let (pipe, mut came) = mpsc::unbounded_channel();
+        watching.ways = telling::names(&ways);
+        let (pipe, came) = mpsc::channel(piped::UNDER_WAY);
+        watching.came = args.is_piped().then(|| Came::new(came));
         let source = (&store, settings.profile.as_str(), args.any_chain);
         let reading = piped::read(source, signal.clone(), &clock, (watching.bar.line.clone(), pipe));
-        watching.look(&clock).await?;
+        while watching.look(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             watching.complain(
                 "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
             );
         }
+        watching.is_seen = is_seen;
         if is_seen {
             watching.complain(&watching.greeting());
         }
@@ -138,28 +143,27 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
         }
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let place = Place::of(settings, Scope::Everything);
-        let herald = telling::start(ways, settings, &store, &clock);
+        let herald = telling::start(ways, settings, &store, &clock).await?;
         let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
         let ended = tokio::select! {
             biased;
             // First, so that it says what a signal keeps it from tracking.
             failed = reading, if args.is_piped() => failed.map(|never| match never {}),
-            ended = watching.follow((&store, &mut came), &clock) => ended,
+            ended = watching.follow(&store, &clock) => ended,
             exit = signal => Ok(Some(exit)),
             fault = poller.fault() => return Err(fault),
         };
-        poller.stop().await?;
-        herald.finish(telling::PATIENCE).await;
+        let stopped = poller.stop().await;
+        // Who asks once more doesn't wait for others to be told.
+        let again = signals::listen()?;
+        tokio::select! {
+            () = herald.finish(telling::PATIENCE) => {}
+            _ = again => tracing::warn!("a second signal came before all alerts were told"),
+        }
+        stopped?;
         watching.finish(&clock, ended?).await
     });
     ended.inspect_err(|report| super::note(&store, report))
-}
-
-/// What stands in the way of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Obstacle {
-    Refused,
-    OutOfReach,
 }
 
 struct Watching<'a> {
@@ -167,27 +171,27 @@ struct Watching<'a> {
     filter: Filter,
     profile: String,
     bar: Bar,
-    /// How the pipe ended, and what of it was bad, once it has.
-    piped: Option<Exit>,
+    /// What came through the pipe, if what is watched comes through one.
+    came: Option<Came>,
     zone: FixedOffset,
     started: clock::Now,
     follower: Follower,
     /// Whatever passed the filter once, and how far it is: `is:unsettled` names what is to be watched, not what it becomes.
     chosen: HashMap<RowId, Progress>,
     requests: u64,
+    /// Whether somebody looks at standard error.
+    is_seen: bool,
     /// Whether any answer came since the start.
     answered: bool,
     obstacle: Option<Obstacle>,
-    /// Whether another process should poll and says nothing, as was said already.
-    waiting: bool,
-    /// Whether it was said that polling is paused.
-    is_paused: bool,
+    /// What was said already.
+    said: Said,
     /// Whether another process polls.
     others_poll: bool,
     /// What stood in the way of keeping answers at the last look.
     trouble: Option<Trouble>,
-    /// What kept alerts from being told outside, at the last look.
-    untold: Vec<String>,
+    /// How alerts are told outside.
+    ways: Vec<&'static str>,
 }
 
 impl<'a> Watching<'a> {
@@ -202,19 +206,19 @@ impl<'a> Watching<'a> {
             filter,
             profile: settings.profile.clone(),
             bar,
-            piped: None,
+            came: None,
             zone: clock::local_offset(),
             started: clock.now(),
             follower: Follower::new(store)?,
             chosen: HashMap::new(),
             requests: 0,
+            is_seen: false,
             answered: false,
             obstacle: None,
-            waiting: false,
-            is_paused: false,
+            said: Said::default(),
             others_poll: false,
             trouble: None,
-            untold: Vec::new(),
+            ways: Vec::new(),
         })
     }
 
@@ -244,92 +248,80 @@ impl<'a> Watching<'a> {
             // What comes through the pipe is chosen as it comes.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
             forecasts: self.bar.is_drawn(),
+            ways: self.ways.clone(),
             now,
         }
     }
 
-    /// Takes in and prints what changed since the last look.
-    async fn look(&mut self, clock: &Clock) -> Result<()> {
-        loop {
-            let (follower, now) = (self.follower.clone(), clock.now().wall);
-            let question = self.question(now);
-            let seen = spawn_blocking(move || Seen::look(&follower, &question)).await??;
-            let live = seen.poller.as_ref().filter(|report| report.is_live(now));
-            self.others_poll = live.is_some_and(|report| report.process != std::process::id());
-            let waiting = live.is_some_and(|report| report.health == "waiting");
-            if waiting && !self.waiting {
-                self.complain(
-                    "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends",
-                );
-            }
-            self.waiting = waiting;
-            let paused_until = live.and_then(|report| report.paused_until).filter(|until| *until > now);
-            if let (Some(until), false) = (paused_until, self.is_paused) {
-                self.complain(&format!(
-                    "polling is paused for {}, in a dashboard",
-                    span::long(span::between(now, until))
-                ));
-            }
-            self.is_paused = paused_until.is_some();
-            for trouble in seen.untold.iter().filter(|trouble| !self.untold.contains(trouble)) {
-                self.complain(&format!("an alert was not told: {trouble}"));
-            }
-            self.untold.clone_from(&seen.untold);
-            let more = seen.news.more;
-            let poller = live.cloned();
-            self.take_in(seen, now)?;
-            if !more {
-                let open = self.chosen.values().filter(|progress| progress.is_polled).count();
-                self.bar.show((self.chosen.len() - open, self.chosen.len()), poller.as_ref(), now);
-                return Ok(());
-            }
+    /// Takes in and prints what changed since the last look, or a part of it; whether there is more.
+    async fn look(&mut self, clock: &Clock) -> Result<bool> {
+        let (follower, now) = (self.follower.clone(), clock.now().wall);
+        let question = self.question(now);
+        let seen = spawn_blocking(move || Seen::look(&follower, &question)).await??;
+        if let Some(came) = &mut self.came {
+            came.hear();
         }
+        let live = seen.poller.as_ref().filter(|report| report.is_live(now));
+        self.others_poll = live.is_some_and(|report| report.process != std::process::id());
+        for line in self.said.news(live, &seen.untold, now) {
+            self.complain(&line);
+        }
+        let more = seen.news.more;
+        let poller = live.cloned();
+        self.take_in(seen, now)?;
+        self.take_kept(now).await?;
+        if !more {
+            let open = self.chosen.values().filter(|progress| progress.is_polled).count();
+            self.bar.show((self.chosen.len() - open, self.chosen.len()), poller.as_ref(), now);
+        }
+        Ok(more)
     }
 
-    /// Takes in what came through the pipe.
-    async fn take(&mut self, piped: Piped, now: DateTime<Utc>) -> Result<()> {
-        match piped {
-            Piped::Batch(told) => {
-                let (follower, question) = (self.follower.clone(), self.question(now));
-                for found in spawn_blocking(move || Found::look(&follower, &question, &told)).await?? {
-                    self.bar.expect(found.row, found.expected);
-                    self.chosen.insert(found.row, found.progress);
-                }
+    /// Looks up what came through the pipe and is tracked by now.
+    async fn take_kept(&mut self, now: DateTime<Utc>) -> Result<()> {
+        let Some(came) = &mut self.came else { return Ok(()) };
+        let (told, totals) = (came.take_kept(), came.take_totals());
+        if !told.is_empty() {
+            let (follower, question) = (self.follower.clone(), self.question(now));
+            for found in spawn_blocking(move || Found::look(&follower, &question, &told)).await?? {
+                self.bar.expect(found.row, found.expected);
+                self.chosen.insert(found.row, found.progress);
             }
-            Piped::End(totals, exit) => {
-                if let Some(totals) = totals {
-                    self.complain(&format!("standard input has ended: {totals}"));
-                }
-                self.piped = Some(exit);
-            }
+        }
+        // What nobody looks at is said only if something was wrong.
+        if let Some(totals) = totals.filter(|totals| self.is_seen || totals.is_bad()) {
+            self.complain(&format!("standard input has ended: {totals}"));
         }
         Ok(())
     }
 
+    /// How the pipe ended, if it has; that it did where there is none.
+    fn source_ended(&self) -> Option<Exit> {
+        self.came.as_ref().map_or(Some(Exit::Fine), Came::ended)
+    }
+
     /// Whether there is nothing that an end could still come of: all that was named is settled, and the pipe brings no more.
     fn is_over(&self) -> bool {
-        let brings_more = self.args.is_piped() && self.piped.is_none();
         // Of a pipe that can't be read nothing comes, however long one waits.
-        let in_vain = self.chosen.is_empty() && self.piped.is_some_and(|exit| exit != Exit::Fine);
-        in_vain || self.args.until_settled && !brings_more && !self.is_open()
+        let in_vain = self.chosen.is_empty() && self.source_ended().is_some_and(|exit| exit != Exit::Fine);
+        in_vain || self.args.until_settled && self.source_ended().is_some() && !self.is_open()
     }
 
     /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.
-    async fn follow(&mut self, (store, pipe): (&Store, &mut Pipe), clock: &Clock) -> Result<Option<Exit>> {
+    async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
         let mut commits = store.subscribe()?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
-            // Before what happened to them, so that it is known that they are watched.
-            while let Ok(piped) = pipe.try_recv() {
-                self.take(piped, clock.now().wall).await?;
-            }
-            self.look(clock).await?;
+            let more = self.look(clock).await?;
             self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if self.is_over() {
+            if !more && self.is_over() || end.is_some_and(|end| end <= clock.now().mono) {
                 return Ok(None);
+            }
+            if more {
+                continue;
             }
             let until = |moment: Option<Mono>| async move {
                 match moment {
@@ -338,9 +330,15 @@ impl<'a> Watching<'a> {
                 }
             };
             let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REST);
+            let told = async {
+                match &mut self.came {
+                    Some(came) => came.next().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
-                Some(piped) = pipe.recv() => self.take(piped, clock.now().wall).await?,
+                () = told => {}
                 () = until(redraw) => {}
                 () = until(end) => return Ok(None),
             }
@@ -367,7 +365,10 @@ impl<'a> Watching<'a> {
 
     fn passes(&self, listed: &Listed, now: DateTime<Utc>) -> bool {
         let Listed { transaction: tx, alerts } = listed;
-        let is_wanted = !self.args.is_piped() && self.filter.matches(&Candidate { tx, alerts }, now);
+        let is_wanted = match &self.came {
+            Some(came) => came.holds(&tx.told),
+            None => self.filter.matches(&Candidate { tx, alerts }, now),
+        };
         tx.profile == self.profile && is_wanted
     }
 
@@ -452,7 +453,7 @@ impl<'a> Watching<'a> {
     /// Prints the summary, and says how it ended: `exit` if something else than the transactions decided that.
     async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
         // What was under way when it ended was kept since; it counts.
-        self.look(clock).await?;
+        while self.look(clock).await? {}
         self.bar.end();
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);
@@ -474,6 +475,10 @@ impl<'a> Watching<'a> {
     }
 
     fn verdict(&self) -> Exit {
+        if self.args.until_settled && self.source_ended().is_none() {
+            // More was to come: nobody knows how that ends.
+            return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
+        }
         let mut statuses = self.chosen.values().map(|progress| progress.status.as_ref());
         match (self.is_open(), self.answered, self.obstacle) {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
@@ -481,7 +486,7 @@ impl<'a> Watching<'a> {
             (true, ..) => Exit::NotSettled,
             (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => {
                 // What was bad of a pipe was named, and isn't watched.
-                self.piped.unwrap_or(Exit::Fine)
+                self.source_ended().unwrap_or(Exit::Fine)
             }
             (false, ..) => Exit::NeedsAttention,
         }

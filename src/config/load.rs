@@ -41,7 +41,6 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let plain = of_flag(flags.plain, "--plain").or_else(|| of_switch(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
     let id = inputs.id_source();
-    let config_file = inputs.config.as_ref().map(|(path, _)| path.clone());
     let weights = inputs.weights();
     let keys = inputs.keys();
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
@@ -71,7 +70,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     ];
     Ok(Settings {
         db: db.0,
-        config_file,
+        config_file: inputs.config.as_ref().map(|(path, _)| path.clone()),
         state_dir: state.0,
         profile: inputs.name.0,
         base_url: base_url.map(|(url, _)| url),
@@ -84,6 +83,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         clipboard: clipboard.map(|(words, _)| words),
         mouse: mouse.0,
         alerting,
+        id_variables: id_variables(&inputs.file.profiles),
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
@@ -232,6 +232,11 @@ impl<'a> Inputs<'a> {
     }
 }
 
+/// The variables that profiles read an integrator ID from.
+fn id_variables(profiles: &BTreeMap<String, Profile>) -> Vec<String> {
+    profiles.values().filter_map(|profile| profile.integrator_id_env.clone()).collect()
+}
+
 /// A URL as far as anybody may see it: without user info, and without a query.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
@@ -244,10 +249,14 @@ fn without_secrets(url: &str) -> String {
 
 /// Of a URL that may hold a secret anywhere, where it goes.
 fn host_alone(url: &str) -> String {
-    let shown = without_secrets(url);
-    let (scheme, rest) = shown.split_once("://").unwrap_or(("", &shown));
-    let host = rest.split('/').next().unwrap_or_default();
-    format!("{scheme}://{host}/...")
+    let scheme = ["https://", "http://"].into_iter().find(|scheme| url.starts_with(scheme));
+    let host = scheme.and_then(|scheme| url.strip_prefix(scheme)?.split(['/', '?', '#']).next());
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter);
+    match scheme.zip(host) {
+        Some((scheme, host)) if !host.is_empty() && host.chars().all(is_plain) => format!("{scheme}{host}/..."),
+        // Whatever it is, it may be the secret.
+        _ => "an address that can't be read".into(),
+    }
 }
 
 /// Labels and their weights for people.

@@ -76,6 +76,8 @@ pub struct Settings {
     pub mouse: bool,
     /// How alerts reach somebody.
     pub alerting: Alerting,
+    /// The variables that the config file's profiles read an integrator ID from: no program may see them.
+    pub id_variables: Vec<String>,
     /// How long bodies of settled transactions are kept; `None` for good.
     pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.
@@ -137,14 +139,6 @@ impl Settings {
     /// Where the integrator ID comes from, in words; nothing if no source is set.
     pub fn id_source(&self) -> Option<String> {
         self.id.as_ref().map(ToString::to_string)
-    }
-
-    /// The variable that the integrator ID is read from, if it is.
-    pub fn id_variable(&self) -> Option<&str> {
-        match self.id.as_ref()? {
-            IdSource::Variable { name, .. } | IdSource::Unset { name } => Some(name),
-            _ => None,
-        }
     }
 
     /// What polling needs.

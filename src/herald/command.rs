@@ -2,9 +2,10 @@
 //!
 //! It must never wait for a call to end before the next one begins, as long as there is room.
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use tokio::{
+    io::AsyncWriteExt,
     sync::Semaphore,
     task::{JoinError, JoinSet},
 };
@@ -31,13 +32,13 @@ impl Default for Calls {
 
 impl Calls {
     /// Gives the command a text, as soon as there is room.
-    pub(super) async fn begin(&mut self, words: &[String], text: &str, hidden: &[String]) {
+    pub(super) async fn begin(&mut self, words: &[String], text: &str) {
         // Nobody closes it.
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else { return };
-        let (words, text, hidden) = (words.to_vec(), format!("{text}\n"), hidden.to_vec());
-        self.under_way.spawn_blocking(move || {
+        let (words, text) = (words.to_vec(), format!("{text}\n"));
+        self.under_way.spawn(async move {
             let program = words.first().cloned().unwrap_or_default();
-            let ended = program::feed(&words, &text, LIMIT, &hidden).map_err(|error| format!("{program}: {error}"));
+            let ended = call(&words, &text).await.map_err(|error| format!("{program}: {error}"));
             drop(permit);
             ended
         });
@@ -71,5 +72,27 @@ impl Calls {
         if !matches!(self.ended, Some(Err(_))) {
             self.ended = Some(ended);
         }
+    }
+}
+
+/// Calls it once. Whoever gives the call up ends it.
+async fn call(words: &[String], text: &str) -> io::Result<()> {
+    let mut command = program::listener(words)?;
+    // What ^C ends in this terminal isn't to end what tells of it.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let input = child.stdin.take();
+    let give = async {
+        if let Some(mut input) = input {
+            // One that doesn't read it all is its own business.
+            input.write_all(text.as_bytes()).await.unwrap_or_default();
+        }
+    };
+    match tokio::time::timeout(LIMIT, async { tokio::join!(give, child.wait()).1 }).await {
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(io::Error::other(status.to_string())),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(io::Error::other(format!("it didn't end within {} s", LIMIT.as_secs()))),
     }
 }

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use tokio::{
     sync::watch,
-    task::{JoinSet, spawn_blocking},
+    task::{JoinError, JoinSet, spawn_blocking},
 };
 
 use self::command::Calls;
@@ -25,7 +25,7 @@ use crate::{
         text,
         transaction::Transaction,
     },
-    store::{HeraldState, Reader, Store, StoreError},
+    store::{HeraldState, Reader, SharedReader, Store, StoreError},
 };
 
 /// Between two tries to be the one who tells.
@@ -71,8 +71,6 @@ pub struct Setup {
     pub clock: Clock,
     /// Writes an event.
     pub render: Render,
-    /// The variables that no command may see, beside the usual one.
-    pub hidden: Vec<String>,
 }
 
 /// Those who tell, as long as this is held.
@@ -83,21 +81,29 @@ pub struct Herald {
 }
 
 impl Herald {
-    /// Starts telling by each of these ways what happens from here on; by a webhook also what it wasn't told before.
-    pub fn start(setup: &Setup, ways: Vec<Way>) -> Self {
+    /// Starts telling by each of these ways what happens from here on; by a webhook also what it wasn't told before. To be awaited
+    /// before anything is polled.
+    ///
+    /// # Errors
+    /// If the store can't be read.
+    pub async fn start(setup: &Setup, ways: Vec<Way>) -> Result<Self, HeraldError> {
         let (ending, ends) = watch::channel(false);
         let mut tasks = JoinSet::new();
+        let reader = setup.store.shared_reader()?;
+        let first = reader.clone();
+        let from = spawn_blocking(move || first.read(Reader::last_change)).await??;
         for way in ways {
-            let name = way.name();
-            let telling =
-                Telling { setup: setup.clone(), way: Arc::new(way), ends: ends.clone(), calls: Calls::default() };
-            tasks.spawn(async move {
-                if let Err(error) = telling.run().await {
-                    tracing::error!("{name}: alerts are told no more: {error}");
-                }
-            });
+            let telling = Telling {
+                setup: setup.clone(),
+                reader: reader.clone(),
+                way: Arc::new(way),
+                from,
+                ends: ends.clone(),
+                calls: Calls::default(),
+            };
+            tasks.spawn(telling.go_on());
         }
-        Self { tasks, ending, clock: setup.clock.clone() }
+        Ok(Self { tasks, ending, clock: setup.clock.clone() })
     }
 
     /// Tells what is yet to be told, once, and ends; after `patience` in any case.
@@ -112,13 +118,15 @@ impl Herald {
     }
 }
 
-/// What ends a telling.
+/// Why alerts can't be told.
 #[derive(Debug, thiserror::Error)]
-enum HeraldError {
+pub enum HeraldError {
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("a task failed: {0}")]
-    Task(#[from] tokio::task::JoinError),
+    /// A task panicked.
+    #[error("a task that tells alerts failed: {0}")]
+    Task(#[from] JoinError),
 }
 
 /// One event, to be told.
@@ -132,13 +140,32 @@ struct Event {
 
 struct Telling {
     setup: Setup,
+    reader: SharedReader,
     way: Arc<Way>,
+    /// How far the feed was when this began.
+    from: i64,
     ends: watch::Receiver<bool>,
     calls: Calls,
 }
 
 impl Telling {
-    async fn run(mut self) -> Result<(), HeraldError> {
+    /// Tells until it is to end; what fails for a while is tried again.
+    async fn go_on(mut self) {
+        let (name, clock) = (self.way.name(), self.setup.clock.clone());
+        let mut wait = FIRST_WAIT;
+        while let Err(error) = self.run().await {
+            tracing::error!("{name}: alerts can't be told: {error}");
+            if matches!(&error, HeraldError::Store(error) if error.is_lasting()) {
+                return;
+            }
+            tokio::select! {
+                () = over(&mut self.ends) => return,
+                () = clock.sleep_until(clock.now().mono + wait) => wait = (wait * 2).min(LONGEST_WAIT),
+            }
+        }
+    }
+
+    async fn run(&mut self) -> Result<(), HeraldError> {
         let Some(_role) = self.take_role().await? else { return Ok(()) };
         let mut news = self.setup.store.subscribe_to_news()?;
         let mut state = self.begin().await?;
@@ -164,8 +191,15 @@ impl Telling {
             }
         }
         // What was raised by the last answers is told too.
-        for event in self.read(state.seq).await?.0 {
-            if !self.tell(&event, &mut state).await? {
+        loop {
+            let (events, end, more) = self.read(state.seq).await?;
+            for event in events {
+                if !self.tell(&event, &mut state).await? {
+                    return Ok(());
+                }
+            }
+            state.seq = state.seq.max(end);
+            if !more {
                 break;
             }
         }
@@ -177,12 +211,17 @@ impl Telling {
     async fn take_role(&mut self) -> Result<Option<KernelLock>, HeraldError> {
         let path = KernelLock::beside(self.setup.store.path(), self.way.name(), &self.setup.profile);
         let clock = self.setup.clock.clone();
+        let mut said = String::new();
         loop {
             let path = path.clone();
             match spawn_blocking(move || KernelLock::try_take(&path)).await? {
                 Ok(Some(role)) => return Ok(Some(role)),
                 Ok(None) => {}
-                Err(error) => tracing::warn!("{}: {error}", self.way.name()),
+                Err(error) if error.to_string() == said => {}
+                Err(error) => {
+                    said = error.to_string();
+                    tracing::warn!("{}: {said}", self.way.name());
+                }
             }
             tokio::select! {
                 () = over(&mut self.ends) => return Ok(None),
@@ -191,35 +230,33 @@ impl Telling {
         }
     }
 
-    /// Where to begin. A command isn't called for what is long past, nor a webhook for what was before there was one.
-    async fn begin(&self) -> Result<HeraldState, HeraldError> {
-        let (store, profile, way) = (self.setup.store.clone(), self.setup.profile.clone(), Arc::clone(&self.way));
-        let state = spawn_blocking(move || {
-            let reader = store.reader()?;
-            let known = reader.herald(&profile, way.name())?.filter(|_| matches!(*way, Way::Webhook(_)));
-            match known {
-                Some(state) => Ok(state),
-                None => {
-                    let state = HeraldState { way: way.name().to_owned(), seq: reader.last_change()?, error: None };
-                    store.herald_at(&profile, state.clone()).wait().map(|()| state)
-                }
-            }
-        });
-        Ok(state.await??)
+    /// Where to begin: behind what was told already, here or by whoever told before. A command isn't called for what was before it
+    /// was there to be called, nor a webhook for what was before there was one.
+    async fn begin(&mut self) -> Result<HeraldState, HeraldError> {
+        let (reader, profile, way, from) =
+            (self.reader.clone(), self.setup.profile.clone(), self.way.name(), self.from);
+        let known = spawn_blocking(move || reader.read(|reader| reader.herald(&profile, way))).await??;
+        let seq = match (&*self.way, known.map(|known| known.seq)) {
+            (_, None) => from,
+            (Way::Webhook(_), Some(told)) => told,
+            (Way::Command(_), Some(told)) => told.max(from),
+        };
+        let state = HeraldState { way: way.to_owned(), seq, error: None };
+        self.keep(state.clone()).await?;
+        Ok(state)
     }
 
     /// The events of a part of the feed behind this place, the place behind them, and whether there is more.
     async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), HeraldError> {
-        let setup = self.setup.clone();
-        let read = spawn_blocking(move || {
-            let reader = setup.store.reader()?;
+        let (setup, reader) = (self.setup.clone(), self.reader.clone());
+        let read = move |reader: &Reader| {
             let page = reader.changes_after(seq, PAGE)?.changes;
             let end = page.last().map_or(seq, |change| change.seq);
             let own = page.iter().filter(|change| change.profile == setup.profile && is_told(&change.what));
-            let events = own.map(|change| event(&reader, change, &setup)).collect::<Result<_, StoreError>>()?;
-            Ok::<_, StoreError>((events, end, page.len() >= PAGE))
-        });
-        Ok(read.await??)
+            let events = own.map(|change| event(reader, change, &setup)).filter_map(Result::transpose);
+            Ok((events.collect::<Result<_, StoreError>>()?, end, page.len() >= PAGE))
+        };
+        Ok(spawn_blocking(move || reader.read(read)).await??)
     }
 
     /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
@@ -229,7 +266,7 @@ impl Telling {
             Way::Command(words) => {
                 // First: one that is killed in the middle isn't called for the same again.
                 self.keep_told(event, None, state).await?;
-                self.calls.begin(words, &event.text, &self.setup.hidden).await;
+                self.calls.begin(words, &event.text).await;
                 Ok(true)
             }
             Way::Webhook(webhook) => self.post(webhook, event, state).await,
@@ -312,12 +349,18 @@ fn is_told(what: &What) -> bool {
     matches!(what, What::AlertRaised { .. } | What::AlertCleared { .. } | What::AlertFlapping { .. })
 }
 
-fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Event, StoreError> {
+/// The event as it is now; nothing if it can't be written, which it never could.
+fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event>, StoreError> {
     let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
     let about = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
-    // What can't be written would never be.
-    let text = (setup.render)(change, about, setup.clock.now().wall).unwrap_or_default();
-    Ok(Event { seq: change.seq, id: format!("{}/{}", setup.profile, change.seq), text })
+    let id = format!("{}/{}", setup.profile, change.seq);
+    match (setup.render)(change, about, setup.clock.now().wall) {
+        Ok(text) => Ok(Some(Event { seq: change.seq, id, text })),
+        Err(error) => {
+            tracing::error!("the event {id} can't be written: {error}");
+            Ok(None)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! How far alerts have been told outside: a row for each way of each profile.
 //!
-//! The feed is the queue: its entries of alerts are never dropped, so that a place in it is all that is to be kept.
+//! The feed is the queue: its entries of alerts are never dropped but with their transaction, so that a place in it is all that is
+//! to be kept.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -31,11 +32,15 @@ pub(super) fn read(db: &Connection, profile: &str, way: &str) -> Result<Option<H
     Ok(db.prepare_cached(sql)?.query_row([profile, way], read).optional()?)
 }
 
-/// What keeps a profile's alerts from being told, a line for each way that has trouble.
-pub(super) fn troubles(db: &Connection, profile: &str) -> Result<Vec<String>, StoreError> {
+/// What keeps a profile's alerts from being told, a line for each of these ways that has trouble.
+pub(super) fn troubles(db: &Connection, profile: &str, ways: &[&str]) -> Result<Vec<String>, StoreError> {
+    if ways.is_empty() {
+        return Ok(Vec::new());
+    }
     let sql = "SELECT way, error FROM heralds WHERE profile = ? AND error IS NOT NULL ORDER BY way";
     let mut statement = db.prepare_cached(sql)?;
-    let rows = statement
-        .query_map([profile], |row| Ok(format!("{}: {}", row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let rows = statement.query_map([profile], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    let rows: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
+    let known = rows.into_iter().filter(|(way, _)| ways.contains(&way.as_str()));
+    Ok(known.map(|(way, error)| format!("{way}: {error}")).collect())
 }

@@ -223,9 +223,9 @@ impl Reader {
         heralds::read(&self.connection, profile, way)
     }
 
-    /// What keeps a profile's alerts from being told outside, a line for each way that has trouble.
-    pub fn herald_troubles(&self, profile: &str) -> Result<Vec<String>, StoreError> {
-        heralds::troubles(&self.connection, profile)
+    /// What keeps a profile's alerts from being told outside, a line for each of these ways that has trouble.
+    pub fn herald_troubles(&self, profile: &str, ways: &[&str]) -> Result<Vec<String>, StoreError> {
+        heralds::troubles(&self.connection, profile, ways)
     }
 
     /// What a profile's poller has to look after at `now`, in numbers.

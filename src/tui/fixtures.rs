@@ -47,6 +47,7 @@ pub fn blank(size: (u16, u16)) -> Desk {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
+        told_by: Vec::new(),
     };
     Desk {
         model: Model::new(setting, size),

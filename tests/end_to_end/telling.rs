@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::{
-    common::{Batch, Home, ID, Simulation},
+    common::{Batch, Home, ID, Running, Simulation},
     session::Session,
 };
 
@@ -43,6 +43,44 @@ fn an_address_that_may_not_be_used_is_refused_before_anything_is_polled() {
 }
 
 #[test]
+fn a_command_that_lingers_keeps_nobody_from_leaving() {
+    let batch = Batch::of(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
+    let called = home.path().join("called");
+    let config = format!("on_alert = [\"sh\", \"-c\", \"touch {}; exec sleep 60\"]\n", called.display());
+    fs::write(home.path().join("config/hoptop/config.toml"), config).unwrap();
+    let clock = hoptop::clock::Clock::system();
+    for signal in ["HUP", "TERM"] {
+        let mut session = Session::start(&home.polling(&simulation.url, &[]), (80, 24));
+        session.wait_for(&["partial"]);
+        while signal == "HUP" && !called.exists() {
+            session.take_within(std::time::Duration::from_millis(100));
+        }
+        let began = clock.now().mono;
+        session.signal(signal);
+        session.end();
+        let took = clock.now().mono.since(began);
+        assert!(took < std::time::Duration::from_secs(6), "{signal}: {took:?}");
+    }
+    // A watch waits for it, but not for who asks twice.
+    home.run(&["delete", &batch.csv.lines().nth(1).unwrap()[..20], "--yes"]);
+    fs::remove_file(&called).unwrap();
+    home.import(&batch.csv);
+    let watch = Running::start(home.polling(&simulation.url, &["watch", "--until-settled", "--timeout", "30s"]));
+    while !called.exists() {
+        std::thread::yield_now();
+    }
+    let began = clock.now().mono;
+    watch.signal("TERM");
+    std::thread::park_timeout(std::time::Duration::from_secs(1));
+    watch.signal("TERM");
+    watch.end();
+    assert!(clock.now().mono.since(began) < std::time::Duration::from_secs(6));
+}
+
+#[test]
 fn a_command_that_fails_is_said() {
     let batch = Batch::of(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
@@ -54,6 +92,9 @@ fn a_command_that_fails_is_said() {
         (ended.code, ended.err.as_str()),
         (Some(4), "hoptop: an alert was not told: on_alert: false: exit status: 1\n")
     );
+    // Who isn't called any more has no trouble.
+    fs::remove_file(home.path().join("config/hoptop/config.toml")).unwrap();
+    assert_eq!(home.watch(&simulation.url, &["--until-settled"]).err, "");
 }
 
 #[test]

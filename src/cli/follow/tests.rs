@@ -21,7 +21,7 @@ fn followed(bench: &mut Bench, pieces: &[&str]) -> (String, String, Exit) {
     let (out, err, exit) = bench.run(|cx| {
         runtime.block_on(async {
             let clock = Clock::starting_at(at(60));
-            let (send, receive) = tokio::sync::mpsc::channel(pieces.len().max(1));
+            let (send, receive) = mpsc::channel(pieces.len().max(1));
             for piece in pieces {
                 send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
             }
@@ -113,7 +113,7 @@ fn the_last_line_of_a_file_that_was_replaced_is_taken_and_one_that_was_cut_is_na
     let mut bench = Bench::new();
     let (out, err, ()) = bench.run(|cx| {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
-        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, kept: &mut drop };
+        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, told: None };
         let mut following = Following::new(&args);
         for (number, why) in [(1, Why::Replaced), (2, Why::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
@@ -135,12 +135,12 @@ async fn what_can_not_be_kept_for_a_while_is_tried_again_and_that_is_said_once()
     let (clock, mut said) = (Clock::starting_at(at(0)), Vec::new());
     let full = || StoreError::Commit("there is no room left on the disk".into());
     let mut faults = vec![full(), full(), full()];
-    let attempt = || faults.pop().map_or(Ok("kept"), Err);
+    let attempt = || future::ready(Ok(faults.pop().map_or(Ok("kept"), Err)));
     assert_eq!(insist(attempt, &clock, &mut said).await.unwrap().unwrap(), "kept");
     assert_eq!(clock.now().mono.0, 3 * INTERVAL);
     let words = format!("{}; it is tried again until it can be kept\nthe store keeps things again\n", full());
     assert_eq!(String::from_utf8(said).unwrap(), words);
-    let lasting = || Err::<(), _>(StoreError::Closed);
+    let lasting = || future::ready(Ok(Err::<(), _>(StoreError::Closed)));
     assert!(insist(lasting, &clock, &mut Vec::new()).await.unwrap().is_err());
 }
 
@@ -152,7 +152,7 @@ fn what_can_never_be_kept_is_named_by_its_first_line() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (.., ended) = bench.run(|cx| {
         runtime.block_on(async {
-            let (send, receive) = tokio::sync::mpsc::channel(1);
+            let (send, receive) = mpsc::channel(1);
             send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
             run(&args(), Feed::Stream(receive), future::pending(), (cx, &Clock::starting_at(at(60)))).await
         })

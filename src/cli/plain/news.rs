@@ -221,6 +221,7 @@ mod tests {
             any_chain: false,
             templates: Templates::default(),
             keys: Keys::default(),
+            told_by: Vec::new(),
         }
     }
 

@@ -25,6 +25,8 @@ pub(super) struct Question {
     pub(super) filter: Option<Filter>,
     /// Whether anybody wants to know how long it will take.
     pub(super) forecasts: bool,
+    /// How alerts are told outside.
+    pub(super) ways: Vec<&'static str>,
     pub(super) now: DateTime<Utc>,
 }
 
@@ -46,11 +48,11 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn look(follower: &Follower, question: &Question) -> Result<Self, StoreError> {
-        let Question { profile, filter, forecasts, now } = question;
+        let Question { profile, filter, forecasts, ways, now } = question;
         follower.news_with(|news, reader| {
             let mut seen = Self {
                 poller: reader.poller(profile)?,
-                untold: reader.herald_troubles(profile)?,
+                untold: reader.herald_troubles(profile, ways)?,
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: reader.listed_of(news.rows(true))?,

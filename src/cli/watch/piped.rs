@@ -4,6 +4,7 @@
 //! was one.
 
 use std::{
+    collections::HashSet,
     convert::Infallible,
     io::{self, LineWriter, Write},
 };
@@ -15,44 +16,100 @@ use super::bar::Line;
 use crate::{
     cli::{
         exit::Exit,
-        follow::{self, Feed, Sink, Totals},
+        follow::{self, Feed, Piped, Sink, Totals},
         import::{FormatArg, ImportArgs},
     },
     clock::Clock,
-    domain::transaction::{NewTransaction, Told},
+    domain::{ids::ChainId, transaction::Told},
     store::Store,
 };
 
 /// What `watch` is given for standard input.
 pub(super) const PIPE: &str = "-";
 
-/// What came through the pipe.
-pub(super) enum Piped {
-    /// These, which are tracked now.
-    Batch(Vec<Told>),
-    /// Nothing more: what it came to, and how it ended by itself.
-    End(Option<Totals>, Exit),
+/// So much may have been told that the watch hasn't heard yet: then the pipe has to wait.
+pub(super) const UNDER_WAY: usize = 4;
+
+/// What came through the pipe so far.
+pub(super) struct Came {
+    pipe: mpsc::Receiver<Piped>,
+    /// What was to be tracked, by what tells transactions apart.
+    coming: HashSet<(ChainId, String)>,
+    /// What is tracked and wasn't looked up yet.
+    kept: Vec<Told>,
+    /// What it came to, until that is said.
+    totals: Option<Totals>,
+    ended: Option<Exit>,
 }
 
-/// Where the messages of the pipe come out.
-pub(super) type Pipe = mpsc::UnboundedReceiver<Piped>;
+impl Came {
+    pub(super) fn new(pipe: mpsc::Receiver<Piped>) -> Self {
+        Self { pipe, coming: HashSet::new(), kept: Vec::new(), totals: None, ended: None }
+    }
+
+    /// Takes in what was told, without waiting: of whatever is tracked by now it is known then that it was coming.
+    pub(super) fn hear(&mut self) {
+        while let Ok(piped) = self.pipe.try_recv() {
+            self.note(piped);
+        }
+    }
+
+    /// Resolves when something was told; never after the end.
+    pub(super) async fn next(&mut self) {
+        match self.pipe.recv().await {
+            Some(piped) => self.note(piped),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn note(&mut self, piped: Piped) {
+        match piped {
+            Piped::Coming(told) => self.coming.extend(told.iter().map(key)),
+            Piped::Kept(told) => self.kept.extend(told),
+            Piped::End(totals, exit) => (self.totals, self.ended) = (totals, Some(exit)),
+        }
+    }
+
+    /// Whether this one came.
+    pub(super) fn holds(&self, told: &Told) -> bool {
+        self.coming.contains(&key(told))
+    }
+
+    /// What is tracked and is to be looked up.
+    pub(super) fn take_kept(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// What it came to, once.
+    pub(super) fn take_totals(&mut self) -> Option<Totals> {
+        self.totals.take()
+    }
+
+    /// How it ended, once it has and all of it is known.
+    pub(super) fn ended(&self) -> Option<Exit> {
+        self.ended.filter(|_| self.kept.is_empty())
+    }
+}
+
+/// What tells one transaction of a profile from every other.
+fn key(told: &Told) -> (ChainId, String) {
+    (told.from_chain.clone(), told.transaction_id.key())
+}
 
 /// Reads standard input and tracks what comes. It goes on being there when that has ended: the watch decides when it is over.
 pub(super) async fn read(
     (store, profile, any_chain): (&Store, &str, bool),
     signal: impl Future<Output = Exit>,
     clock: &Clock,
-    (line, out): (Line, mpsc::UnboundedSender<Piped>),
+    (line, out): (Line, mpsc::Sender<Piped>),
 ) -> Result<Infallible> {
     let args = ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain };
     let feed = Feed::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
-    // Once the watch is over nobody listens.
-    let send = |piped| out.send(piped).unwrap_or_default();
-    let mut kept = |batch: Vec<NewTransaction>| send(Piped::Batch(batch.into_iter().map(|new| new.told).collect()));
     let mut err = LineWriter::new(Beside(line));
-    let mut sink = Sink { store, profile, clock, err: &mut err, kept: &mut kept };
+    let mut sink = Sink { store, profile, clock, err: &mut err, told: Some(out.clone()) };
     let (totals, exit) = follow::pour(&args, feed, signal, &mut sink).await?;
-    send(Piped::End(totals, exit));
+    // Once the watch is over nobody listens.
+    out.send(Piped::End(totals, exit)).await.unwrap_or_default();
     std::future::pending().await
 }
 

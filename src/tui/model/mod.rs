@@ -161,6 +161,8 @@ pub struct Setting {
     pub templates: Templates,
     /// Which key stands for which command.
     pub keys: Keys,
+    /// The ways by which alerts are told outside, as the config file names them.
+    pub told_by: Vec<&'static str>,
 }
 
 /// All that is tracked, in numbers.

@@ -81,7 +81,7 @@ impl Outside {
         let surroundings = Surroundings { variable: &variable, has_program: &on_path };
         Self {
             ways: clipboard::ways(&surroundings, clipboard),
-            feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT, &[]),
+            feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&surroundings),
             terminal: super::terminal::carry_out,
             mouse,

@@ -54,6 +54,8 @@ pub struct Way {
     pub tongue: Option<Tongue>,
     /// Whether tmux is to hand it on to its terminal.
     pub through_tmux: bool,
+    /// Whether the terminal is known to say when it loses the focus, so that a person looks as long as it says nothing.
+    pub tells_focus: bool,
     /// Whether the bell rings too.
     pub bell: bool,
 }
@@ -65,7 +67,9 @@ pub fn choose(surroundings: &Surroundings<'_>, (wanted, bell): (Wanted, bool)) -
         Wanted::Always(tongue) => Some(tongue),
         Wanted::Auto => known(surroundings),
     };
-    Way { tongue, through_tmux: tongue.is_some() && surroundings.has(&["TMUX"]), bell }
+    let in_tmux = surroundings.has(&["TMUX"]);
+    let tells_focus = known(surroundings).is_some() && !in_tmux;
+    Way { tongue, through_tmux: tongue.is_some() && in_tmux, tells_focus, bell }
 }
 
 /// What the terminal says of itself. Inside of tmux some of it comes from the one outside.
@@ -172,15 +176,17 @@ mod tests {
         ];
         for (variables, tongue) in table {
             assert_eq!(chosen(variables, Wanted::Auto).tongue, tongue, "{variables:?}");
-            assert_eq!(chosen(variables, Wanted::Off), Way::default());
+            assert_eq!(chosen(variables, Wanted::Off).tongue, None);
         }
         assert_eq!(chosen(&[], Wanted::Always(Tongue::Osc777)).tongue, Some(Tongue::Osc777));
-        assert!(chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], Wanted::Auto).through_tmux);
+        let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], Wanted::Auto);
+        assert!(within.through_tmux && !within.tells_focus, "tmux may say nothing of it");
+        assert!(chosen(&[("KITTY_WINDOW_ID", "1")], Wanted::Auto).tells_focus);
     }
 
     #[test]
     fn nothing_in_a_notice_ends_it_or_begins_another() {
-        let way = |tongue, through_tmux| Way { tongue: Some(tongue), through_tmux, bell: false };
+        let way = |tongue, through_tmux| Way { tongue: Some(tongue), through_tmux, ..Way::default() };
         let hostile = "a;b\x07c\x1b]0;evil\x1b\\";
         assert_eq!(way(Tongue::Osc9, false).sequence(hostile), "\x1b]9;hoptop: a,bc]0,evil\\\x1b\\");
         assert_eq!(way(Tongue::Osc777, false).sequence("x"), "\x1b]777;notify;hoptop;x\x1b\\");

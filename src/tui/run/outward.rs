@@ -25,7 +25,7 @@ pub(super) struct Outward {
     pub(super) outside: Outside,
     /// Whether the person looks at this terminal, as far as it says so.
     pub(super) focused: bool,
-    /// Whether it ever said so.
+    /// Whether it says so, or did once.
     tells_focus: bool,
     notices: Notices,
     /// That the program is to be suspended, and whether what was started with it is too.
@@ -37,9 +37,9 @@ pub(super) struct Outward {
 impl Outward {
     pub(super) fn new(outside: Outside) -> Self {
         Self {
-            outside,
             focused: true,
-            tells_focus: false,
+            tells_focus: outside.notices.tells_focus,
+            outside,
             notices: Notices::default(),
             suspend: None,
             title: String::new(),

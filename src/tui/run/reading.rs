@@ -206,6 +206,7 @@ impl Dashboard {
         (self.reading, self.read_again) = (true, false);
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         let (store, at) = (self.store.clone(), self.clock.now().wall);
+        let told_by = self.model.setting.told_by.clone();
         self.spawn(move || {
             let heard = follower.news_with(|news, reader| {
                 Ok(Heard {
@@ -214,7 +215,7 @@ impl Dashboard {
                     paused_until: reader.paused_until(&profile, at)?,
                     profile_alerts: reader.profile_alerts()?,
                     oldest_answer: reader.oldest_answer(&profile)?,
-                    untold: reader.herald_troubles(&profile)?,
+                    untold: reader.herald_troubles(&profile, &told_by)?,
                 })
             });
             match heard {
