@@ -6,12 +6,19 @@
 mod gauges;
 mod requests;
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
     extract::State,
-    http::{StatusCode, header::CONTENT_TYPE},
+    http::{
+        HeaderMap, StatusCode,
+        header::{CONTENT_TYPE, HOST},
+    },
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -83,6 +90,8 @@ struct Told {
     reader: SharedReader,
     profile: String,
     clock: Clock,
+    /// Whether only this machine is to reach it.
+    is_loopback: bool,
 }
 
 impl Metrics {
@@ -107,7 +116,13 @@ impl Metrics {
         let delay = Histogram::new(exponential_buckets(5.0, 2.0, 11));
         let said = "From the last answer with the old status to the one with the new: it changed in between";
         counted.register_with_unit("detection_delay", said, Unit::Seconds, delay.clone());
-        let told = Told { counted, reader: store.shared_reader()?, profile: profile.to_owned(), clock: clock.clone() };
+        let told = Told {
+            counted,
+            reader: store.shared_reader()?,
+            profile: profile.to_owned(),
+            clock: clock.clone(),
+            is_loopback: address.ip().is_loopback(),
+        };
         let router = Router::new().route("/metrics", get(answer)).with_state(Arc::new(told));
         let mut tasks = JoinSet::new();
         let (news, follower) = (store.subscribe_to_news()?, Follower::new(store)?);
@@ -128,7 +143,17 @@ impl Metrics {
     }
 }
 
-async fn answer(State(told): State<Arc<Told>>) -> Response {
+/// Whether a page of somebody else's may have had its browser ask: its name for this machine is none of ours.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']));
+    name.is_some_and(|name| name.parse::<IpAddr>().is_err() && name != "localhost")
+}
+
+async fn answer(State(told): State<Arc<Told>>, headers: HeaderMap) -> Response {
+    if told.is_loopback && is_foreign(&headers) {
+        return StatusCode::MISDIRECTED_REQUEST.into_response();
+    }
     let text = spawn_blocking(move || told.text()).await;
     match text {
         Ok(Ok(text)) => ([(CONTENT_TYPE, TEXT)], text).into_response(),

@@ -51,6 +51,18 @@ async fn get(url: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
+#[test]
+fn a_name_for_this_machine_that_is_not_its_own_is_foreign() {
+    let foreign = |host: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        is_foreign(&headers)
+    };
+    assert!(["127.0.0.1:9464", "localhost:9464", "localhost", "[::1]:9464"].iter().all(|host| !foreign(host)));
+    assert!(["evil.example", "evil.example:9464", "localhost.evil.example"].iter().all(|host| foreign(host)));
+    assert!(!is_foreign(&HeaderMap::new()));
+}
+
 /// The line of a metric, by how it begins.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
