@@ -35,7 +35,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// Entries of the feed that are read at a time.
 const PAGE: usize = 500;
-/// After so many entries with nothing to tell it is kept how far it is.
+/// After so many entries with nothing to tell it is kept how far it is, so that nobody reads them again.
 const FAR: i64 = 5_000;
 
 /// The text of an event: what happened, to what, at this moment.
@@ -98,6 +98,7 @@ impl Herald {
                 reader: reader.clone(),
                 way: Arc::new(way),
                 from,
+                kept: from,
                 ends: ends.clone(),
                 calls: Calls::default(),
             };
@@ -144,6 +145,8 @@ struct Telling {
     way: Arc<Way>,
     /// How far the feed was when this began.
     from: i64,
+    /// The place that was kept last.
+    kept: i64,
     ends: watch::Receiver<bool>,
     calls: Calls,
 }
@@ -170,20 +173,11 @@ impl Telling {
         let mut news = self.setup.store.subscribe_to_news()?;
         let mut state = self.begin().await?;
         loop {
-            let (events, end, more) = self.read(state.seq).await?;
-            for event in events {
-                if !self.tell(&event, &mut state).await? {
-                    return Ok(());
-                }
+            match self.tell_some(&mut state).await? {
+                None => return Ok(()),
+                Some(true) => continue,
+                Some(false) => self.keep_trouble(&mut state).await?,
             }
-            if end - state.seq > FAR {
-                self.keep(HeraldState { seq: end, ..state.clone() }).await?;
-            }
-            state.seq = state.seq.max(end);
-            if more {
-                continue;
-            }
-            self.keep_trouble(&mut state).await?;
             tokio::select! {
                 changed = news.changed() => if changed.is_err() { break },
                 () = self.calls.one_has_ended() => {}
@@ -192,19 +186,29 @@ impl Telling {
         }
         // What was raised by the last answers is told too.
         loop {
-            let (events, end, more) = self.read(state.seq).await?;
-            for event in events {
-                if !self.tell(&event, &mut state).await? {
-                    return Ok(());
-                }
-            }
-            state.seq = state.seq.max(end);
-            if !more {
-                break;
+            match self.tell_some(&mut state).await? {
+                None => return Ok(()),
+                Some(true) => {}
+                Some(false) => break,
             }
         }
         self.calls.finish().await;
         self.keep_trouble(&mut state).await
+    }
+
+    /// Tells what stands in the next part of the feed. Whether there is more; nothing if it is to end before that is told.
+    async fn tell_some(&mut self, state: &mut HeraldState) -> Result<Option<bool>, HeraldError> {
+        let (events, end, more) = self.read(state.seq).await?;
+        for event in events {
+            if !self.tell(&event, state).await? {
+                return Ok(None);
+            }
+        }
+        state.seq = state.seq.max(end);
+        if state.seq - self.kept > FAR {
+            self.keep(state.clone()).await?;
+        }
+        Ok(Some(more))
     }
 
     /// Waits until it is this process that tells; nothing if it ends before.
@@ -304,7 +308,7 @@ impl Telling {
     }
 
     async fn keep_told(
-        &self,
+        &mut self,
         event: &Event,
         error: Option<String>,
         state: &mut HeraldState,
@@ -332,7 +336,8 @@ impl Telling {
         self.keep(state.clone()).await
     }
 
-    async fn keep(&self, state: HeraldState) -> Result<(), HeraldError> {
+    async fn keep(&mut self, state: HeraldState) -> Result<(), HeraldError> {
+        self.kept = state.seq;
         let (store, profile) = (self.setup.store.clone(), self.setup.profile.clone());
         Ok(spawn_blocking(move || store.herald_at(&profile, state).wait()).await??)
     }

@@ -236,3 +236,15 @@ async fn who_takes_over_calls_for_what_came_in_between() {
     second.finish(Duration::from_secs(30)).await;
     assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{}\n{}\n", raised(1), raised(2)));
 }
+
+#[tokio::test]
+async fn how_far_it_is_is_kept_also_where_there_is_nothing_to_tell() {
+    let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
+    let herald = Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap();
+    let begun = bench.until("webhook", |_| true).await;
+    let many = (100..100 + FAR + 2 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
+    bench.setup.store.import("default", many, at(0)).wait().unwrap();
+    bench.until("webhook", |state| state.seq > begun.seq + FAR).await;
+    herald.finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [""; 0]);
+}
