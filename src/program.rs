@@ -5,12 +5,15 @@
 
 use std::{
     io::{self, Write},
+    path::Path,
     process::{Child, Command, Stdio},
     sync::OnceLock,
     thread,
     time::Duration,
 };
 
+/// How often a running program is looked at.
+const TICK: Duration = Duration::from_millis(10);
 /// The variable that an integrator ID is read from, unless the config file names others.
 const SECRET: &str = "HOPTOP_INTEGRATOR_ID";
 
@@ -41,8 +44,27 @@ pub fn listener(words: &[String]) -> io::Result<Command> {
     blind(&mut command);
     Ok(command)
 }
-/// How often a running program is looked at.
-const TICK: Duration = Duration::from_millis(10);
+
+/// Whether there is such a program: at this path, or by this name in the folders of `PATH`.
+pub fn is_there(program: &str) -> bool {
+    let path = Path::new(program);
+    if path.components().count() > 1 {
+        return is_program(path);
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).any(|folder| is_program(&folder.join(program)))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file() || path.with_extension("exe").is_file()
+}
 
 /// Gives a program a text, and waits until it ended well, for `limit` at most; then it is ended.
 ///

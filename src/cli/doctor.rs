@@ -17,6 +17,7 @@ use crate::{
     config::Settings,
     domain::{span, text},
     herald::Way,
+    program,
     store::{AlertCounts, Reader, filesystem},
 };
 
@@ -210,12 +211,12 @@ fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
     };
     let names = telling::names(&ways);
     let missing = ways.iter().find_map(|way| match way {
-        Way::Command(words) => words.first().filter(|program| !is_there(program)),
+        Way::Command(words) => words.first().filter(|name| !program::is_there(name)),
         Way::Webhook(_) => None,
     });
-    if let Some(program) = missing {
+    if let Some(name) = missing {
         let way_out = "write its path, or check PATH";
-        return Ok(Finding::Warning(format!("on_alert: there is no program {program}; {way_out}")));
+        return Ok(Finding::Warning(format!("on_alert: there is no program {name}; {way_out}")));
     }
     if let [first, ..] = reader.herald_troubles(&settings.profile, &names)?.as_slice() {
         return Ok(Finding::Warning(format!("the last alert was not told: {first}")));
@@ -224,16 +225,6 @@ fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
         [] => "nobody is told but who looks; on_alert and webhook in the config file tell others".into(),
         names => format!("told by {}", names.join(" and ")),
     }))
-}
-
-/// Whether a program can be found, as the system would.
-fn is_there(program: &str) -> bool {
-    let path = Path::new(program);
-    if path.components().count() > 1 {
-        return path.is_file();
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| folder.join(program).is_file())
 }
 
 fn terminal() -> Finding {

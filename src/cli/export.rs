@@ -197,33 +197,37 @@ fn write_rows(
     out: &mut dyn Write,
     goes_on: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
+    let source = (reader, rows);
     if form.format != ExportFormat::Html {
-        return write_each((reader, rows), form, out, goes_on);
+        return write_each(source, (form, Tally::default()), out, goes_on);
     }
     let mut written = Ok(0);
     reader.at_one_moment(|| {
-        written = write_each((reader, rows), form, out, goes_on);
+        written = count(source, goes_on).and_then(|tally| write_each(source, (form, tally), out, goes_on));
         Ok(())
     })?;
     written
 }
 
+/// What these transactions come to.
+fn count((reader, rows): (&Reader, &[RowId]), goes_on: &dyn Fn() -> Result<()>) -> Result<Tally> {
+    let mut tally = Tally::default();
+    reader.each(rows, |tx, alerts| {
+        goes_on()?;
+        tally.count(tx, !alerts.is_empty());
+        Ok::<_, color_eyre::Report>(())
+    })?;
+    Ok(tally)
+}
+
 /// Writes transactions, and says how many they are; ends with what `goes_on` says, which is asked before each and at the end.
 fn write_each(
     (reader, rows): (&Reader, &[RowId]),
-    form: Form<'_>,
+    (form, tally): (Form<'_>, Tally),
     out: &mut dyn Write,
     goes_on: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
-    let Form { format, now, zone, .. } = form;
-    let mut tally = Tally::default();
-    if format == ExportFormat::Html {
-        reader.each(rows, |tx, alerts| {
-            goes_on()?;
-            tally.count(tx, !alerts.is_empty());
-            Ok::<_, color_eyre::Report>(())
-        })?;
-    }
+    let Form { now, zone, .. } = form;
     let mut sheet = Sheet::begin(form, tally, Box::new(out))?;
     let mut count = 0;
     reader.each(rows, |tx, alerts| {

@@ -100,6 +100,12 @@ fn raised(row: i64) -> String {
     format!("[\"alert_raised\",\"{}\"]", fixtures::new(row).told.transaction_id)
 }
 
+/// A command that writes down what it gets.
+#[cfg(unix)]
+fn appends_to(file: &std::path::Path) -> Vec<String> {
+    ["sh", "-c", &format!("cat >> {}", file.display())].map(str::to_owned).to_vec()
+}
+
 #[tokio::test]
 async fn a_webhook_is_told_what_comes_and_after_a_restart_what_came_meanwhile() {
     let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
@@ -209,7 +215,7 @@ async fn no_more_than_four_calls_run_at_a_time() {
 async fn what_stands_far_down_the_feed_is_told_before_the_end() {
     let bench = Bench::new();
     let heard = bench.folder.path().join("heard");
-    let words = ["sh", "-c", &format!("cat >> {}", heard.display())].map(str::to_owned).to_vec();
+    let words = appends_to(&heard);
     let herald = Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap();
     let many = (100..100 + 3 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
     bench.setup.store.import("default", many, at(0)).wait().unwrap();
@@ -223,7 +229,7 @@ async fn what_stands_far_down_the_feed_is_told_before_the_end() {
 async fn who_takes_over_calls_for_what_came_in_between() {
     let bench = Bench::new();
     let heard = bench.folder.path().join("heard");
-    let words = ["sh", "-c", &format!("cat >> {}", heard.display())].map(str::to_owned).to_vec();
+    let words = appends_to(&heard);
     let first = Herald::start(&bench.setup, vec![Way::Command(words.clone())]).await.unwrap();
     let begun = bench.until("on_alert", |_| true).await;
     let second = Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap();

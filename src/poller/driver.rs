@@ -153,7 +153,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         tokio::select! {
             () = &mut stop => break,
             Some(done) = driver.requests.join_next() => driver.ended(done?).await?,
-            _ = driver.commits.changed() => driver.follow().await?,
+            _ = driver.news.changed() => driver.follow().await?,
             () = clock.sleep_until(wake) => {}
         }
     }
@@ -164,7 +164,7 @@ struct Driver<W> {
     setup: Setup<W>,
     core: Core,
     requests: JoinSet<Done>,
-    commits: watch::Receiver<u64>,
+    news: watch::Receiver<u64>,
     /// To poll this profile of this store, unless that is nobody else's.
     _role: Option<KernelLock>,
     follower: Follower,
@@ -178,8 +178,8 @@ struct Driver<W> {
 
 impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
-        // From here on commits wake us: what is written between this and the first reading is read twice, never missed.
-        let commits = setup.store.subscribe_to_news()?;
+        // From here on news wake us: what is written between this and the first reading is read twice, never missed.
+        let news = setup.store.subscribe_to_news()?;
         let follower = Follower::new(&setup.store)?;
         let now = setup.clock.now();
         let budget = match &setup.shared {
@@ -190,7 +190,7 @@ impl<W: Wire> Driver<W> {
             core: Core::new(budget, now.mono),
             _role: role,
             requests: JoinSet::new(),
-            commits,
+            news,
             follower,
             experience: Arc::default(),
             shortage: Shortage::default(),

@@ -212,31 +212,28 @@ pub struct AlertCounts {
 
 /// How many alerts stand.
 pub(super) fn counts(db: &Connection, now: DateTime<Utc>) -> Result<AlertCounts, StoreError> {
-    let sql =
-        "SELECT rule, count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?)),
-        count(*) FROM alerts WHERE cleared_at IS NULL GROUP BY rule";
-    let mut statement = db.prepare_cached(sql)?;
-    let mut rows = statement.query([columns::moment(now)])?;
     let mut counts = AlertCounts::default();
-    while let Some(row) = rows.next()? {
-        let Some(rule) = Rule::named(&row.get::<_, String>(0)?) else { continue };
-        let (firing, standing): (u64, u64) = (row.get(1)?, row.get(2)?);
+    for (rule, [firing, set_aside]) in by_rule(db, None, now)? {
         let [critical, warning, info] = &mut counts.firing;
         *match rule.severity() {
             Severity::Critical => critical,
             Severity::Warning => warning,
             Severity::Info => info,
         } += firing;
-        counts.set_aside += standing - firing;
+        counts.set_aside += set_aside;
     }
     Ok(counts)
 }
 
-/// How many alerts of a profile stand by rule: those that fire, and those that are set aside.
-pub(super) fn by_rule(db: &Connection, profile: &str, now: DateTime<Utc>) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
+/// How many alerts stand by rule, of a profile or of all: those that fire, and those that are set aside.
+pub(super) fn by_rule(
+    db: &Connection,
+    profile: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
     let sql =
         "SELECT rule, count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)),
-        count(*) FROM alerts WHERE cleared_at IS NULL AND profile = ?2 GROUP BY rule";
+        count(*) FROM alerts WHERE cleared_at IS NULL AND (?2 IS NULL OR profile = ?2) GROUP BY rule";
     let mut statement = db.prepare_cached(sql)?;
     let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
     let rows = statement.query_map(params![columns::moment(now), profile], read)?;

@@ -209,7 +209,7 @@ impl Reader {
 
     /// How many alerts of a profile stand by rule: those that fire, and those that are set aside.
     pub fn alerts_by_rule(&self, profile: &str, now: DateTime<Utc>) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
-        alerts::by_rule(&self.connection, profile, now)
+        alerts::by_rule(&self.connection, Some(profile), now)
     }
 
     /// The time from the last answer before this one that told how the same transaction stood, to this one: nothing if it was

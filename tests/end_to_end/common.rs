@@ -33,6 +33,12 @@ impl Home {
         path.to_str().unwrap().to_owned()
     }
 
+    /// Writes its config file.
+    pub fn configure(&self, text: &str) {
+        fs::create_dir_all(self.path().join("config/hoptop")).unwrap();
+        self.write("config/hoptop/config.toml", text);
+    }
+
     /// The program in this home; of the environment it sees nothing but that and `PATH`.
     pub fn hoptop(&self, words: &[&str]) -> Command {
         let at = |name: &str| self.path().join(name);

@@ -131,17 +131,15 @@ fn every_command_of_the_readme_works_as_it_stands() {
 #[test]
 fn every_setting_of_the_readme_is_taken() {
     let home = Home::new();
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
-    let config = home.path().join("config/hoptop/config.toml");
     let (themes, settings): (Vec<_>, Vec<_>) = blocks("toml").into_iter().partition(|text| text.contains("[critical]"));
     assert!(themes.len() == 1 && settings.len() > 4, "{settings:?}");
     for text in settings {
-        fs::write(&config, text).unwrap();
+        home.configure(text);
         let shown = home.run(&["config"]);
         assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{text}: {shown:?}");
     }
     home.write("config/hoptop/mine.toml", themes[0]);
-    fs::write(&config, "theme = \"./mine.toml\"\n").unwrap();
+    home.configure("theme = \"./mine.toml\"\n");
     let mut session = Session::start(&home.hoptop(&["--no-poll"]), (80, 24));
     session.wait_for(&["q quit"]);
     session.press("q");

@@ -17,9 +17,8 @@ fn what_the_last_answer_raises_is_told_before_the_watch_ends() {
     home.import(&batch.csv);
     let (heard, seen) = (home.path().join("heard"), home.path().join("seen"));
     let script = format!("cat >> {}; env > {}", heard.display(), seen.display());
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
     let config = format!("on_alert = [\"sh\", \"-c\", \"{script}\"]\n");
-    fs::write(home.path().join("config/hoptop/config.toml"), config).unwrap();
+    home.configure(&config);
     let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""), "{ended:?}");
     let heard = fs::read_to_string(heard).unwrap();
@@ -33,8 +32,7 @@ fn what_the_last_answer_raises_is_told_before_the_watch_ends() {
 #[test]
 fn an_address_that_may_not_be_used_is_refused_before_anything_is_polled() {
     let home = Home::new();
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
-    fs::write(home.path().join("config/hoptop/config.toml"), "webhook = \"http://hooks.example/canary\"\n").unwrap();
+    home.configure("webhook = \"http://hooks.example/canary\"\n");
     let ended = home.watch("http://127.0.0.1:1", &["--timeout", "1s"]);
     ended.assert_refused(2, &["webhook", "https://"]);
     let shown = home.run(&["config"]);
@@ -47,10 +45,9 @@ fn a_command_that_lingers_keeps_nobody_from_leaving() {
     let batch = Batch::of(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
     let called = home.path().join("called");
     let config = format!("on_alert = [\"sh\", \"-c\", \"touch {}; exec sleep 60\"]\n", called.display());
-    fs::write(home.path().join("config/hoptop/config.toml"), config).unwrap();
+    home.configure(&config);
     let clock = hoptop::clock::Clock::system();
     for signal in ["HUP", "TERM"] {
         let mut session = Session::start(&home.polling(&simulation.url, &[]), (80, 24));
@@ -85,8 +82,7 @@ fn a_command_that_fails_is_said() {
     let batch = Batch::of(1, r#"{ from = 0, status = "partial_success", steps = 2 }"#);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
-    fs::write(home.path().join("config/hoptop/config.toml"), "on_alert = \"false\"\n").unwrap();
+    home.configure("on_alert = \"false\"\n");
     let ended = home.watch(&simulation.url, &["--until-settled", "--timeout", "30s"]);
     assert_eq!(
         (ended.code, ended.err.as_str()),
@@ -103,8 +99,7 @@ fn a_person_who_looks_elsewhere_is_told_by_the_terminal() {
     let batch = Batch::of(1, late);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    fs::create_dir_all(home.path().join("config/hoptop")).unwrap();
-    fs::write(home.path().join("config/hoptop/config.toml"), "notify = \"osc777\"\nbell = true\n").unwrap();
+    home.configure("notify = \"osc777\"\nbell = true\n");
     let mut session = Session::start(&home.polling(&simulation.url, &[]), (80, 24));
     session.wait_for(&["ongoing"]);
     assert!(!session.output().contains("\u{1b}]777"));

@@ -8,7 +8,7 @@ pub mod clipboard;
 pub mod notice;
 pub mod suspension;
 
-use std::{ffi::OsString, io, path::Path, time::Duration};
+use std::{ffi::OsString, io, time::Duration};
 
 use tokio::sync::oneshot;
 
@@ -78,7 +78,7 @@ impl Outside {
     /// whether the bell is to ring.
     pub fn process(clipboard: Option<Vec<String>>, mouse: bool, notices: (notice::Wanted, bool)) -> Self {
         let variable = |name: &str| std::env::var_os(name);
-        let surroundings = Surroundings { variable: &variable, has_program: &on_path };
+        let surroundings = Surroundings { variable: &variable, has_program: &program::is_there };
         Self {
             ways: clipboard::ways(&surroundings, clipboard),
             feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
@@ -118,20 +118,4 @@ impl Surroundings<'_> {
     fn is_remote(&self) -> bool {
         self.has(&["SSH_CONNECTION", "SSH_TTY"])
     }
-}
-
-fn on_path(program: &str) -> bool {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| is_program(&folder.join(program)))
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file() || path.with_extension("exe").is_file()
 }
