@@ -120,9 +120,9 @@ impl Ledger {
         free.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
     }
 
-    /// Whether anybody else waits for a slot.
-    pub(super) fn is_wanted_beside(&self, seat: u32) -> bool {
-        self.queue.iter().any(|waiting| *waiting != seat)
+    /// Whether nobody beside the one who sits here waits for a slot.
+    pub(super) fn is_alone(&self, seat: u32) -> bool {
+        self.queue.iter().all(|waiting| *waiting == seat)
     }
 
     /// Takes a slot to send at `now`, if one is free and nobody else's turn comes first. Returns how many others wait.

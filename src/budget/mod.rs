@@ -117,11 +117,14 @@ impl Budget {
             return Err(refused);
         }
         let slot = self.next_slot;
-        match self.update(now, move |ledger, seat| ledger.take(SlotId { seat, slot }, now))? {
+        let take = |ledger: &mut Ledger, seat| (ledger.take(SlotId { seat, slot }, now), ledger.is_alone(seat));
+        let (taken, is_alone) = self.update(now, take)?;
+        match taken {
             Ok(others) => {
                 self.others += OTHERS_FOLLOW * (others as f64 - self.others);
                 self.next_slot += 1;
                 self.taken.insert(slot, now);
+                self.foresee(is_alone, now);
                 Ok(Ticket(slot))
             }
             // The answer may be one that another process waits for.
@@ -144,6 +147,18 @@ impl Budget {
         };
     }
 
+    /// Remembers how the next slot would be refused, if it would. Who waits while nobody else does needs no place in the queue.
+    fn foresee(&mut self, is_alone: bool, now: Mono) {
+        let refused = match self.ledger.ready_at() {
+            Some(ready) if ready > now => Refused::Until(ready),
+            None if self.ledger.under_way() == self.taken.len() => Refused::UntilAnswered,
+            _ => return,
+        };
+        if is_alone {
+            self.remember(refused, now);
+        }
+    }
+
     /// What [`Self::take`] would say for sure, without another look at the ledger; whoever knows that need not know what to send.
     pub fn refusal(&self, now: Mono) -> Option<Refused> {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
@@ -155,11 +170,8 @@ impl Budget {
         let since = self.taken.remove(&slot).unwrap_or(at);
         self.notes.push(Note { slot, returned, at });
         // If it can't be written now it is with the next one, or by `tend`.
-        let is_alone = self.update(now, |ledger, seat| !ledger.is_wanted_beside(seat)).unwrap_or(false);
-        // Who waits while nobody else does needs no place in the queue.
-        if is_alone && let Some(ready) = self.ledger.ready_at().filter(|ready| *ready > now) {
-            self.remember(Refused::Until(ready), now);
-        }
+        let is_alone = self.update(now, |ledger, seat| ledger.is_alone(seat)).unwrap_or(false);
+        self.foresee(is_alone, now);
         at.since(since)
     }
 
