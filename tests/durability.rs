@@ -24,7 +24,7 @@ use hoptop::{
     alerts,
     clock::Clock,
     domain::ids::TxHash,
-    store::{Receipt, Store},
+    store::{Observed, Receipt, Store},
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -183,7 +183,7 @@ fn child_that_writes() {
     }
 }
 
-fn acknowledge((hash, answer, status, receipt): (TxHash, usize, &str, Receipt<()>)) {
+fn acknowledge((hash, answer, status, receipt): (TxHash, usize, &str, Receipt<Observed>)) {
     receipt.wait().unwrap();
     say(hash.as_str(), answer, status);
 }

@@ -69,8 +69,8 @@ impl Tracked {
         let batch = world.transfers();
         let tracked = Self::track(Store::open(path).unwrap(), (world, batch), clock);
         let heard = |place| tracked.store.observe(tracked.seen(place, ("ongoing", 1), clock), alerts::judge);
-        let kept: Vec<Receipt<()>> = (0..count).map(heard).collect();
-        kept.into_iter().for_each(|kept| kept.wait().unwrap());
+        let kept: Vec<Receipt<_>> = (0..count).map(heard).collect();
+        kept.into_iter().for_each(|kept| drop(kept.wait().unwrap()));
         tracked
     }
 

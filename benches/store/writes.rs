@@ -61,7 +61,7 @@ pub fn keep(store: &Store, seen: impl IntoIterator<Item = Seen>) {
         }
         in_flight.push_back(store.observe(seen, alerts::judge));
     }
-    in_flight.into_iter().for_each(|receipt| receipt.wait().unwrap());
+    in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
 }
 
 /// Seconds and bytes for the same bodies in a table of two columns, in transactions of as many rows.

@@ -36,7 +36,7 @@ use crate::{
         need::Need,
         observation::Failure,
     },
-    store::{self, Follower, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
+    store::{self, Follower, Observed, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
 };
 
 /// How long a stopped poller waits for the answers that are under way.
@@ -97,7 +97,7 @@ struct Done {
     ticket: Ticket,
     at: Now,
     failure: Option<Failure>,
-    kept: Result<(), StoreError>,
+    kept: Result<Option<Observed>, StoreError>,
 }
 
 /// Polls until `stop` resolves, then waits for what is under way. While another process polls this profile of this store it
@@ -178,8 +178,9 @@ struct Driver<W> {
 
 impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
-        // From here on news wake us: what is written between this and the first reading is read twice, never missed.
-        let news = setup.store.subscribe_to_news()?;
+        // From here on news wake us: what is written between this and the first reading is read twice, never missed. What
+        // our own answers say we take in with them.
+        let news = setup.store.subscribe_but_for_answers()?;
         let follower = Follower::new(&setup.store)?;
         let now = setup.clock.now();
         let budget = match &setup.shared {
@@ -302,7 +303,7 @@ impl<W: Wire> Driver<W> {
             let failure = observation.outcome.failure().cloned();
             journal::answer(&transaction, &observation);
             let seen = store::Seen { transaction: id, observation, at: at.wall };
-            let kept = keep(move || store.observe(seen, alerts::judge).wait()).await;
+            let kept = keep(move || store.observe(seen, alerts::judge).wait().map(Some)).await;
             Done { question, ticket, at, failure, kept }
         });
         Ok(())
@@ -325,7 +326,7 @@ impl<W: Wire> Driver<W> {
             if let Some(failure) = &failure {
                 journal::failure(failure, observation.body.as_deref(), "a route");
             }
-            let kept = keep(move || store.answer_quote(id, observation, at.wall).wait()).await;
+            let kept = keep(move || store.answer_quote(id, observation, at.wall).wait().map(|()| None)).await;
             Done { question, ticket, at, failure, kept }
         });
         Ok(())
@@ -338,7 +339,7 @@ impl<W: Wire> Driver<W> {
             self.last_error = Some(failure.line());
         }
         // A status will be asked for again, and may be kept then. A route is lost, and whoever waits is told so.
-        kept.or_else(|error| self.not_kept(error))?;
+        let observed = kept.or_else(|error| self.not_kept(error).map(|()| None))?;
         let jitter = self.jitter.random();
         let news = self
             .core
@@ -346,10 +347,28 @@ impl<W: Wire> Driver<W> {
         if let Some(Failure::Throttled { .. }) = failure {
             journal::slowed(&self.core.budget.ledger().pace, self.core.budget.ledger().limit(), at.mono);
         }
+        if let (Question::Status(id), Some(observed)) = (question, observed) {
+            self.take_in(id, observed).await?;
+        }
         match news {
             Some(news) => self.tell(&news, at).await,
             None => Ok(()),
         }
+    }
+
+    /// Goes by what an answer of our own has made of its transaction. Before that is asked about again it is read anew, with
+    /// what others have written meanwhile.
+    async fn take_in(&mut self, id: RowId, observed: Observed) -> Result<(), PollerError> {
+        if observed.has_taught {
+            let profile = self.setup.profile.clone();
+            self.experience = Arc::new(self.read(move |reader| reader.experience(&profile)).await?);
+        }
+        let now = self.setup.clock.now();
+        match observed.transaction.and_then(|transaction| self.eyes().turn(&transaction, now)) {
+            Some(turn) => self.carry_out(turn, now),
+            None => self.core.scheduler.forget(id),
+        }
+        Ok(())
     }
 
     /// Something wasn't kept. That ends it only if nothing will be.
@@ -487,6 +506,8 @@ pub(super) fn keep_aside(receipt: Receipt<()>) {
 }
 
 /// Writes an answer on the pool for blocking work, and waits until it is kept.
-async fn keep(write: impl FnOnce() -> Result<(), StoreError> + Send + 'static) -> Result<(), StoreError> {
+async fn keep<T: Send + 'static>(
+    write: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
     spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))
 }

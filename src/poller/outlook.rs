@@ -2,7 +2,11 @@
 //!
 //! The one place that turns a status into an urgency; the schedule itself never sees one.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use chrono::{DateTime, Utc};
 
@@ -81,15 +85,14 @@ impl Seen {
     /// other. Blocks for the disk.
     pub(super) fn look(follower: &Follower, mut eyes: Eyes, now: Now) -> Result<Self, StoreError> {
         follower.news_with(|news, reader| {
-            let teaches = |change: &Change| matches!(change.what, What::StatusChanged { .. });
-            if news.anew || news.changes.iter().any(teaches) {
-                eyes.experience = Arc::new(reader.experience(&eyes.profile)?);
-            }
             let mut turns = Vec::new();
             if news.anew {
+                eyes.experience = Arc::new(reader.experience(&eyes.profile)?);
                 reader.each_polled(&eyes.profile, |tx| turns.extend(eyes.turn(&tx, now)))?;
             } else {
-                for row in news.rows(false) {
+                let other = news.changes.iter().filter(|change| change.profile == eyes.profile && !eyes.knows(change));
+                let rows: BTreeSet<RowId> = other.filter_map(|change| change.transaction).collect();
+                for row in rows {
                     turns.extend(reader.outline(row)?.and_then(|tx| eyes.turn(&tx, now)));
                 }
                 turns.extend(news.changes.iter().filter_map(Turn::of_deleted));
@@ -101,6 +104,12 @@ impl Seen {
 }
 
 impl Eyes {
+    /// Whether this is an answer of the one who polls the profile, who has taken it in when it came, or says no more than that
+    /// there was one.
+    fn knows(&self, change: &Change) -> bool {
+        change.observation.is_some() || change.what == What::Polled
+    }
+
     /// What becomes of a transaction; nothing if it is another profile's.
     pub(super) fn turn(&self, tx: &Transaction, now: Now) -> Option<Turn> {
         let wanted = tx.wants_polling() && self.scope == Scope::Everything;

@@ -80,7 +80,7 @@ pub use self::{
     rescue::Mended,
     staged::{Duplicate, Staged},
     staging::Staging,
-    transactions::Judge,
+    transactions::{Judge, Observed},
     writer::Receipt,
 };
 use self::{backup::Depth, health::Health, import::Import, presence::Presence, watcher::Watcher, writer::Writer};
@@ -281,6 +281,11 @@ impl Store {
         self.watcher.subscribe_to_news()
     }
 
+    /// The same, but for commits of this process that only hold answers: for whoever is told of these by their receipts.
+    pub fn subscribe_but_for_answers(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.watcher.subscribe_but_for_answers()
+    }
+
     /// Tracks the transactions of a batch, all or none; what is known already is updated where it differs.
     pub fn import(&self, profile: &str, batch: Vec<NewTransaction>, at: DateTime<Utc>) -> Receipt<ImportReport> {
         let profile = profile.to_owned();
@@ -308,7 +313,7 @@ impl Store {
     }
 
     /// Keeps an answer: the observation, what it changes in the transaction, and what `judge` makes of that.
-    pub fn observe(&self, seen: Seen, judge: Judge) -> Receipt<()> {
+    pub fn observe(&self, seen: Seen, judge: Judge) -> Receipt<Observed> {
         self.writer.submit_telling(move |db| transactions::observe(db, &seen, judge))
     }
 

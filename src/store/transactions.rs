@@ -45,10 +45,18 @@ pub(super) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked
 /// Where a transaction that doesn't wait stands in the order of deadlines.
 pub(super) const NEVER_DUE: i64 = i64::MAX;
 
-pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<Wrote, StoreError> {
+/// What became of an answer.
+#[derive(Debug, Default)]
+pub struct Observed {
+    /// The transaction after it; `None` if that was deleted while the request was under way.
+    pub transaction: Option<Transaction>,
+    /// Whether something was learned of how long things take.
+    pub has_taught: bool,
+}
+
+pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(Observed, Wrote), StoreError> {
     let Some(mut transaction) = by_row(db, seen.transaction)? else {
-        // Deleted while the request was under way.
-        return Ok(Wrote::Nothing);
+        return Ok((Observed::default(), Wrote::Nothing));
     };
     let before = transaction.clone();
     let changes = transaction.apply(&seen.observation, seen.at);
@@ -59,8 +67,9 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<Wrot
     for chain in &seen.observation.chains {
         chains::learn(db, &profile, chain, seen.at)?;
     }
-    for lesson in experience::lessons(&before.learned, &transaction, seen.at) {
-        forecasts::learn(db, &profile, &lesson, seen.at)?;
+    let lessons = experience::lessons(&before.learned, &transaction, seen.at);
+    for lesson in &lessons {
+        forecasts::learn(db, &profile, lesson, seen.at)?;
     }
     let entry =
         Entry { at: seen.at, profile: &profile, transaction: Some(transaction.id), observation: Some(observation) };
@@ -69,7 +78,8 @@ pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<Wrot
     let steps = judge(&transaction, &standing, seen.at);
     alerts::carry_out(db, &steps, &entry)?;
     let is_news = changes != [What::Polled] || !steps.is_empty();
-    Ok(if is_news { Wrote::News } else { Wrote::PollAlone })
+    let observed = Observed { transaction: Some(transaction), has_taught: !lessons.is_empty() };
+    Ok((observed, if is_news { Wrote::Answer } else { Wrote::PollAlone }))
 }
 
 pub(super) fn request_poll(db: &Connection, transactions: &[RowId], at: DateTime<Utc>) -> Result<(), StoreError> {

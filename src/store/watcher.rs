@@ -1,11 +1,11 @@
 //! Wakes readers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`).
 //!
 //! It says only that something changed, or that there is news of the store's health; to those who ask for it, not that this
-//! process polled something that is as it was. The thread that looks after other
-//! processes starts with the first subscriber.
+//! process polled something that is as it was, or not what its answers said. The thread that looks after other processes
+//! starts with the first subscriber.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
@@ -18,7 +18,12 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::watch;
 
-use super::{changes, connection, error::StoreError, health::Health, writer::Commit};
+use super::{
+    changes, connection,
+    error::StoreError,
+    health::Health,
+    writer::{Commit, Wrote},
+};
 
 /// How soon a commit of another process is seen (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -34,43 +39,40 @@ pub(super) struct Watcher {
 }
 
 /// What those who follow the store wait for.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct Bells {
     /// Rings for everything.
     commits: watch::Sender<u64>,
     /// Rings but for polls of our own that changed nothing.
     news: watch::Sender<u64>,
+    /// Rings but for answers of our own.
+    but_answers: watch::Sender<u64>,
 }
 
 impl Bells {
-    fn ring(&self, is_news: bool) {
-        let once_more = |count: &mut u64| *count += 1;
-        self.commits.send_modify(once_more);
-        if is_news {
-            self.news.send_modify(once_more);
+    fn ring(&self, wrote: Wrote) {
+        let bells = [(&self.commits, Wrote::Nothing), (&self.news, Wrote::Answer), (&self.but_answers, Wrote::News)];
+        for (bell, least) in bells {
+            if wrote >= least {
+                bell.send_modify(|count| *count += 1);
+            }
         }
     }
 }
 
 impl Watcher {
     pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
-        Self {
-            path,
-            health,
-            bells: Bells { commits: watch::Sender::new(0), news: watch::Sender::new(0) },
-            own: Arc::new(AtomicI64::new(-1)),
-            looking: Mutex::new(None),
-        }
+        Self { path, health, bells: Bells::default(), own: Arc::new(AtomicI64::new(-1)), looking: Mutex::new(None) }
     }
 
     /// Our writer has ended a batch, with a commit if it wrote anything.
     pub(super) fn batch_ended(&self, commit: Option<Commit>) {
-        let is_news = commit.is_none_or(|Commit { number, is_polls_alone }| {
+        let wrote = commit.map_or(Wrote::News, |Commit { number, wrote }| {
             let last = self.own.swap(number, Ordering::AcqRel);
             // What another process wrote between our commits is taken for ours from now on, and is news.
-            !is_polls_alone || number != last + 1
+            if number == last + 1 { wrote } else { Wrote::News }
         });
-        self.bells.ring(is_news);
+        self.bells.ring(wrote);
     }
 
     pub(super) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
@@ -83,14 +85,20 @@ impl Watcher {
         Ok(self.bells.news.subscribe())
     }
 
+    pub(super) fn subscribe_but_for_answers(&self) -> Result<watch::Receiver<u64>, StoreError> {
+        self.look_after_others()?;
+        Ok(self.bells.but_answers.subscribe())
+    }
+
     fn look_after_others(&self) -> Result<(), StoreError> {
         let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         if looking.is_none() {
             let (alive, end) = mpsc::channel();
             // Here, so that a file that goes away from now on is missed.
             let connection = connection::open_for_reading(&self.path)?;
+            let log = Glance::new(connection::companion(&self.path, "-wal"));
             let health = Arc::downgrade(&self.health);
-            let lookout = Lookout { connection, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
+            let lookout = Lookout { connection, log, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
             let last = lookout.look().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
@@ -105,17 +113,18 @@ impl Watcher {
 /// Looks after other processes.
 struct Lookout {
     connection: Connection,
+    log: Glance,
     health: Weak<Health>,
     bells: Bells,
     own: Arc<AtomicI64>,
 }
 
 impl Lookout {
-    fn run(&self, end: &Receiver<()>, mut last: Seen) {
+    fn run(mut self, end: &Receiver<()>, mut last: Seen) {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            let has_committed = self.has_another_committed(&mut last);
+            let has_committed = self.log.may_be_another() && self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
-                self.bells.ring(true);
+                self.bells.ring(Wrote::News);
             }
         }
     }
@@ -138,6 +147,55 @@ impl Lookout {
     fn version(&self) -> rusqlite::Result<i64> {
         // Kept: to prepare it costs more than to ask.
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+    }
+}
+
+/// The metadata of the log: one system call, where SQLite locks and reads; and no commit leaves them as they were.
+struct Glance {
+    path: PathBuf,
+    /// When it was written to and how long it is, at the last look.
+    stamp: Option<Stamp>,
+    /// For how many looks that has been so.
+    looks: u32,
+}
+
+impl Glance {
+    fn new(path: PathBuf) -> Self {
+        Self { path, stamp: None, looks: 0 }
+    }
+
+    /// Whether there may have been a commit since the last look.
+    fn may_be_another(&mut self) -> bool {
+        /// Every two seconds, for file systems whose times can't be relied on.
+        const IN_ANY_CASE: u32 = 8;
+        let stamp = Stamp::of(&self.path);
+        self.looks = if stamp == self.stamp { self.looks + 1 } else { 0 };
+        self.stamp = stamp;
+        // At the look after, too: of two commits in one tick of the file's clock we may have seen the first alone.
+        self.looks <= 1 || self.looks.is_multiple_of(IN_ANY_CASE) || self.stamp.is_none()
+    }
+}
+
+/// When a file was written to, as its file system counts it, and its bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    written: (i64, i64),
+    bytes: u64,
+}
+
+impl Stamp {
+    /// Nothing where there is no such file.
+    #[cfg(unix)]
+    fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let file = path.metadata().ok()?;
+        Some(Self { written: (file.mtime(), file.mtime_nsec()), bytes: file.size() })
+    }
+
+    /// Elsewhere the time of a file that is open isn't kept up.
+    #[cfg(not(unix))]
+    fn of(_path: &Path) -> Option<Self> {
+        None
     }
 }
 
@@ -176,23 +234,27 @@ mod tests {
             store.observe(seen, |_, _, _| Vec::new()).wait().unwrap();
         };
         poll(&here, RouterStatus::Ongoing);
-        let (mut commits, mut news) = (here.watcher.bells.commits.subscribe(), here.watcher.bells.news.subscribe());
+        let bells = &here.watcher.bells;
+        let mut waiting = [bells.commits.subscribe(), bells.news.subscribe(), bells.but_answers.subscribe()];
         let mut rang = || {
-            let rang = (commits.has_changed().unwrap(), news.has_changed().unwrap());
-            commits.mark_unchanged();
-            news.mark_unchanged();
-            rang
+            waiting.each_mut().map(|bell| {
+                let rang = bell.has_changed().unwrap();
+                bell.mark_unchanged();
+                rang
+            })
         };
         poll(&here, RouterStatus::Ongoing);
-        assert_eq!(rang(), (true, false));
+        assert_eq!(rang(), [true, false, false]);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), (true, true));
+        assert_eq!(rang(), [true, true, false]);
+        track(&here, 2);
+        assert_eq!(rang(), [true, true, true]);
         // Between two looks after others somebody else wrote, and then we did.
-        track(&there, 2);
+        track(&there, 3);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), (true, true));
+        assert_eq!(rang(), [true, true, true]);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), (true, false));
+        assert_eq!(rang(), [true, false, false]);
     }
 
     #[test]
@@ -202,6 +264,7 @@ mod tests {
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
         let lookout = Lookout {
             connection: connection::open_for_reading(&path).unwrap(),
+            log: Glance::new(PathBuf::new()),
             health: Weak::new(),
             bells: here.watcher.bells.clone(),
             own: Arc::clone(&here.watcher.own),
@@ -224,5 +287,24 @@ mod tests {
             || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
         earlier();
         assert!(lookout.has_another_committed(&mut last) && !lookout.has_another_committed(&mut last));
+    }
+
+    #[test]
+    fn a_log_that_stays_as_it_is_is_asked_about_no_more_but_now_and_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.db");
+        let store = Store::open(&path).unwrap();
+        let mut log = Glance::new(connection::companion(&path, "-wal"));
+        let mut looks = |most| (0..most).filter(|_| log.may_be_another()).count();
+        track(&store, 1);
+        assert_eq!((looks(2), looks(6), looks(8)), (2, 0, if cfg!(unix) { 1 } else { 8 }));
+        for number in 2..20 {
+            track(&store, number);
+            assert_eq!(looks(1), 1, "after commit {number}");
+        }
+        drop(store);
+        assert!(!path.with_extension("db-wal").exists());
+        let mut gone = Glance::new(connection::companion(&path, "-wal"));
+        assert!((0..20).all(|_| gone.may_be_another()), "without one SQLite is asked");
     }
 }

@@ -35,14 +35,16 @@ pub(super) struct Writer {
     refusal: Option<Trouble>,
 }
 
-/// What a job wrote, as far as it concerns those who follow the store.
+/// What a job wrote, as far as it concerns those who follow the store; the later ones concern more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wrote {
     /// Nothing that is kept.
     Nothing,
     /// That a transaction was polled, and is as it was.
     PollAlone,
-    /// News.
+    /// What an answer says that is news.
+    Answer,
+    /// News of another kind.
     News,
 }
 
@@ -51,8 +53,8 @@ pub(super) enum Wrote {
 pub(super) struct Commit {
     /// Its number in the store.
     pub(super) number: i64,
-    /// Whether it only says of transactions that they were polled.
-    pub(super) is_polls_alone: bool,
+    /// What there is in it that concerns most of those who follow.
+    pub(super) wrote: Wrote,
 }
 
 /// The answer to a write, which comes after its commit.
@@ -101,11 +103,12 @@ impl Writer {
     }
 
     /// The same for a job that says how much of what it wrote is news.
-    pub(super) fn submit_telling<F>(&self, work: F) -> Receipt<()>
+    pub(super) fn submit_telling<T, F>(&self, work: F) -> Receipt<T>
     where
-        F: FnOnce(&Connection) -> Result<Wrote, StoreError> + Send + 'static,
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send + 'static,
     {
-        self.queue(move |db| Ok(((), work(db)?)), false)
+        self.queue(work, false)
     }
 
     /// The same for what a person gave us: on the disk before it is acknowledged.
@@ -280,7 +283,7 @@ impl Desk {
         }
         let number = changes::count_commit(&transaction)?;
         transaction.commit()?;
-        Ok(Some(Commit { number, is_polls_alone: wrote == Wrote::PollAlone }))
+        Ok(Some(Commit { number, wrote }))
     }
 
     /// While there is always some reader the log never begins anew by itself.

@@ -21,7 +21,7 @@ use crate::{
 /// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
 const COUNTING: u32 = 20;
 /// The same while nobody is at the keyboard, unless the numbers would be older than so long.
-const COUNTING_UNATTENDED: (u32, Duration) = (2_000, Duration::from_secs(10));
+const COUNTING_UNATTENDED: (u32, Duration) = (4_000, Duration::from_secs(10));
 /// As `COUNTING`, for reading the list anew, if that takes long enough to be noticed.
 const PAGING: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
