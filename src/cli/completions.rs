@@ -57,6 +57,10 @@ pub fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result<Exit> 
     let shells = Shells::builtins();
     let shell: &dyn EnvCompleter = shells.completer(&name).ok_or_else(|| eyre!("{name} can't be served"))?;
     shell.write_registration(VARIABLE, "hoptop", "hoptop", "hoptop", out)?;
+    if args.shell == Shell::Zsh {
+        // In a folder of zsh's it is read when somebody first asks: that is to be answered too.
+        writeln!(out, "[[ $funcstack[1] != _hoptop ]] || _clap_dynamic_completer_hoptop \"$@\"")?;
+    }
     Ok(Exit::Fine)
 }
 

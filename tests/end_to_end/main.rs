@@ -13,6 +13,8 @@ mod common;
 mod in_and_out;
 mod metrics;
 mod one_shot;
+#[cfg(unix)]
+mod package;
 mod piped;
 mod plain;
 #[cfg(unix)]

@@ -1,0 +1,102 @@
+//! The Debian package, as `assets/deb/make.sh` makes it: put into an empty root by dpkg, used there, and removed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::common::{Ended, Home};
+
+/// What is missing for it, if anything is. `.ci/run` brings it where it may.
+fn missing() -> Option<&'static str> {
+    let is_there = |program: &str, args: &[&str]| {
+        Command::new(program).args(args).output().is_ok_and(|ended| ended.status.success())
+    };
+    if !is_there("dpkg", &["--version"]) {
+        Some("there is no dpkg")
+    } else if !is_there("cargo", &["deb", "--version"]) {
+        Some("there is no cargo-deb (cargo install cargo-deb)")
+    } else {
+        // It gives its files to root.
+        (!is_there("sh", &["-c", "[ \"$(id -u)\" = 0 ]"])).then_some("only root may install")
+    }
+}
+
+/// The files under a folder, by their names from there on.
+fn files_under(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => found.push(entry.path().strip_prefix(folder).unwrap().display().to_string()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn dpkg(root: &Path, args: &[&str]) -> Ended {
+    let mut dpkg = Command::new("dpkg");
+    // The empty root has no C library; the program is run with the machine's.
+    dpkg.arg(format!("--root={}", root.display())).args(["--force-depends", "--force-script-chrootless"]).args(args);
+    Ended::of(dpkg.output().unwrap())
+}
+
+#[test]
+fn the_debian_package_is_installed_runs_and_goes_without_a_trace() {
+    if let Some(missing) = missing() {
+        println!("skipped: {missing}");
+        return;
+    }
+    let home = Home::new();
+    let output = home.path().join("packages");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/deb/make.sh");
+    // As it was built for the tests.
+    let made = Ended::of(Command::new(script).env("PROFILE", "dev").arg(output.join("")).output().unwrap());
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let package = PathBuf::from(made.out.trim());
+    assert!(package.starts_with(&output), "{made:?}");
+
+    let root = home.path().join("root");
+    for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "var/log"] {
+        fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
+    let installed = dpkg(&root, &["--install", package.to_str().unwrap()]);
+    assert_eq!(installed.code, Some(0), "{installed:?}");
+
+    let usr = root.join("usr");
+    let mut hoptop = Command::new(usr.join("bin/hoptop"));
+    hoptop.arg("--version").env("HOME", home.path());
+    let version = format!("hoptop {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(Ended::of(hoptop.output().unwrap()).out, version);
+
+    let files = files_under(&usr);
+    let has = |name: &str| assert!(files.iter().any(|file| file == name), "{name} isn't in {files:?}");
+    for shell in [
+        "bash-completion/completions/hoptop",
+        "zsh/vendor-completions/_hoptop",
+        "fish/vendor_completions.d/hoptop.fish",
+    ] {
+        has(&format!("share/{shell}"));
+        assert!(fs::read_to_string(usr.join("share").join(shell)).unwrap().contains("HOPTOP_COMPLETE"), "{shell}");
+    }
+    for page in ["hoptop", "hoptop-watch", "hoptop-import"] {
+        has(&format!("share/man/man1/{page}.1.gz"));
+    }
+    for text in ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml"] {
+        has(&format!("share/doc/hoptop/{text}"));
+    }
+    let licences = fs::read_to_string(usr.join("share/doc/hoptop/licences.txt")).unwrap();
+    assert!(licences.lines().any(|line| line.starts_with("ratatui v") && line.ends_with(": MIT")), "{licences}");
+    let own = env!("CARGO_MANIFEST_DIR");
+    assert!(!licences.contains(own), "it names the folder that it was built in");
+
+    let removed = dpkg(&root, &["--purge", "hoptop"]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert_eq!(fs::read_dir(&root).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == "usr").count(), 0);
+}
