@@ -106,7 +106,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     }
     match &cli.command {
         None => dashboard::dashboard(cli, &settings),
-        Some(Command::Watch(args)) => watch::watch(args, &settings),
+        Some(Command::Watch(args)) => watch::watch(args, &settings, &cli.global.flags()),
         Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
             bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))

@@ -1,8 +1,11 @@
 //! The signals that end a program, INT, TERM, HUP, and the one that suspends it: TSTP.
 
-use std::sync::{Arc, OnceLock};
 #[cfg(unix)]
 use std::time::Duration;
+use std::{
+    io::{self, IsTerminal},
+    sync::{Arc, OnceLock},
+};
 
 use color_eyre::eyre::{Result, WrapErr};
 #[cfg(unix)]
@@ -14,18 +17,26 @@ use crate::tui::outside::suspension::{self, Order};
 
 /// Starts listening, and returns a future that resolves with the exit code of the first signal that comes.
 pub fn listen() -> Result<impl Future<Output = Exit>> {
+    listen_for(true)
+}
+
+/// The same for what may run without a terminal: SIGHUP can't mean then that one hung up, but that the settings are to be read anew.
+pub fn listen_where_no_terminal_hangs_up() -> Result<(impl Future<Output = Exit>, Reload)> {
+    let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    Ok((listen_for(has_terminal)?, Reload::listen(!has_terminal)?))
+}
+
+fn listen_for(hang_up: bool) -> Result<impl Future<Output = Exit>> {
     #[cfg(unix)]
     {
-        use tokio::signal::unix::{SignalKind, signal};
-        let stream = |kind| signal(kind).wrap_err("signals can't be listened to");
-        let mut interrupt = stream(SignalKind::interrupt())?;
-        let mut terminate = stream(SignalKind::terminate())?;
-        let mut hang_up = stream(SignalKind::hangup())?;
+        use rustix::process::Signal;
+        let (mut interrupt, mut terminate) = (stream(Signal::INT)?, stream(Signal::TERM)?);
+        let mut hang_up = hang_up.then(|| stream(Signal::HUP)).transpose()?;
         Ok(async move {
             tokio::select! {
                 _ = interrupt.recv() => Exit::Interrupted,
                 _ = terminate.recv() => Exit::Terminated,
-                _ = hang_up.recv() => Exit::HungUp,
+                () = next(&mut hang_up) => Exit::HungUp,
             }
         })
     }
@@ -36,6 +47,38 @@ pub fn listen() -> Result<impl Future<Output = Exit>> {
             Err(_) => std::future::pending().await,
         }
     })
+}
+
+/// Waits for a signal, for ever if it isn't listened to.
+#[cfg(unix)]
+async fn next(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Somebody's wish, by SIGHUP, that the settings be read anew.
+pub struct Reload {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Reload {
+    fn listen(_is_possible: bool) -> Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            signal: _is_possible.then(|| stream(rustix::process::Signal::HUP)).transpose()?,
+        })
+    }
+
+    /// Resolves when it is wished; never where a terminal could hang up, or no such signal is known.
+    pub async fn wanted(&mut self) {
+        #[cfg(unix)]
+        next(&mut self.signal).await;
+        #[cfg(not(unix))]
+        std::future::pending().await
+    }
 }
 
 /// Hears signals for work that isn't async and asks now and then, so that nothing half is left behind.
@@ -190,6 +233,6 @@ fn refusal() -> Option<&'static str> {
 /// Whether the terminal listens to this program, rather than to a shell that continued it in the background.
 #[cfg(unix)]
 fn has_terminal() -> bool {
-    let front = rustix::termios::tcgetpgrp(std::io::stdin());
+    let front = rustix::termios::tcgetpgrp(io::stdin());
     front.map_or(true, |group| group == rustix::process::getpgrp())
 }

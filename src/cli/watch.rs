@@ -7,11 +7,13 @@ mod bar;
 mod look;
 mod piped;
 mod said;
+mod staff;
 
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, IsTerminal, Write},
     net::SocketAddr,
+    pin::pin,
     time::Duration,
 };
 
@@ -20,27 +22,22 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, eyre};
 use futures_util::FutureExt;
-use tokio::{sync::mpsc, task::spawn_blocking};
+use tokio::{
+    sync::{mpsc, oneshot, watch as latest},
+    task::spawn_blocking,
+};
 
 use self::{
-    bar::Bar,
+    bar::{Bar, Line},
     look::{Found, Question, Seen},
     piped::{Came, PIPE},
     said::{Obstacle, Said},
+    staff::{Office, Staff},
 };
-use super::{
-    complain, completions,
-    exit::Exit,
-    housekeeping::Housekeeping,
-    json, list, log,
-    session::{Place, Running},
-    signals,
-    summary::Summary,
-    telling,
-};
+use super::{complain, completions, exit::Exit, json, list, log, signals, summary::Summary};
 use crate::{
     clock::{self, Clock, Mono},
-    config::Settings,
+    config::{Flags, Settings},
     domain::{
         advice,
         alert::{Alert, Rule, Subject},
@@ -54,7 +51,6 @@ use crate::{
         transaction::Transaction,
     },
     metrics::Metrics,
-    poller::Scope,
     store::{Follower, Listed, Progress, Store, StoreError, Trouble},
 };
 
@@ -100,28 +96,29 @@ impl WatchArgs {
     }
 }
 
-/// Polls and prints until all is settled, the time is over, or a signal comes.
-pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
+/// Polls and prints until all is settled, the time is over, or a signal comes. The settings are read anew, by these `flags`, when
+/// one asks for that.
+pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exit> {
     if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
         complain("`-` watches what comes through standard input; give it without a filter");
         return Ok(Exit::Usage);
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
     let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
-    let ways = telling::ways(settings)?;
-    let polling = super::polling(settings)?;
+    let staff = Staff::new(settings.clone())?;
     log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
     let ended = super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _keeper = store.keep_backups(clock.clone())?;
-        let signal = signals::listen()?.shared();
+        let (signal, reload) = signals::listen_where_no_terminal_hangs_up()?;
+        let signal = signal.shared();
         let is_seen = io::stderr().is_terminal();
         // A line that is drawn again and again is read out again and again.
         let bar = Bar::new(is_seen && !settings.plain, settings.ascii);
         // The first look comes before the first request, so that every request is counted.
-        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar))?;
-        watching.ways = telling::names(&ways);
+        let (told_by, ways) = latest::channel(staff.names());
+        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar, ways))?;
         let (pipe, came) = mpsc::channel(piped::UNDER_WAY);
         watching.came = args.is_piped().then(|| Came::new(came));
         let source = (&store, settings.profile.as_str(), args.any_chain);
@@ -137,30 +134,24 @@ pub fn watch(args: &WatchArgs, settings: &Settings) -> Result<Exit> {
             watching.complain(&watching.greeting());
         }
         let served = (&store, settings.profile.as_str());
-        let metrics = Metrics::serve(args.metrics, served, &polling.requests, &clock).await?;
+        let metrics = Metrics::serve(args.metrics, served, &staff.polling.requests, &clock).await?;
         if let Some(metrics) = &metrics {
             watching.complain(&format!("metrics at {}", metrics.url()));
         }
-        let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
-        let place = Place::of(settings, Scope::Everything);
-        let herald = telling::start(ways, settings, &store, &clock).await?;
-        let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
+        let (leave, left) = oneshot::channel();
+        let office = Office { store: &store, clock: &clock, flags, reload, told_by, line: watching.bar.line.clone() };
+        let mut serving = pin!(staff::serve(staff, office, left));
         let ended = tokio::select! {
             biased;
             // First, so that it says what a signal keeps it from tracking.
             failed = reading, if args.is_piped() => failed.map(|never| match never {}),
             ended = watching.follow(&store, &clock) => ended,
             exit = signal => Ok(Some(exit)),
-            fault = poller.fault() => return Err(fault),
+            served = &mut serving => return served.map(|()| Exit::Error),
         };
-        let stopped = poller.stop().await;
-        // Who asks once more doesn't wait for others to be told.
-        let again = signals::listen()?;
-        tokio::select! {
-            () = herald.finish(telling::PATIENCE) => {}
-            _ = again => tracing::warn!("a second signal came before all alerts were told"),
-        }
-        stopped?;
+        // It may have ended by itself.
+        leave.send(()).ok();
+        serving.await?;
         watching.finish(&clock, ended?).await
     });
     ended.inspect_err(|report| super::note(&store, report))
@@ -191,7 +182,7 @@ struct Watching<'a> {
     /// What stood in the way of keeping answers at the last look.
     trouble: Option<Trouble>,
     /// How alerts are told outside.
-    ways: Vec<&'static str>,
+    ways: latest::Receiver<Vec<&'static str>>,
 }
 
 impl<'a> Watching<'a> {
@@ -199,7 +190,7 @@ impl<'a> Watching<'a> {
         args: &'a WatchArgs,
         filter: Filter,
         (settings, store): (&Settings, &Store),
-        (clock, bar): (&Clock, Bar),
+        (clock, bar, ways): (&Clock, Bar, latest::Receiver<Vec<&'static str>>),
     ) -> Result<Self> {
         Ok(Self {
             args,
@@ -218,7 +209,7 @@ impl<'a> Watching<'a> {
             said: Said::default(),
             others_poll: false,
             trouble: None,
-            ways: Vec::new(),
+            ways,
         })
     }
 
@@ -248,7 +239,7 @@ impl<'a> Watching<'a> {
             // What comes through the pipe is chosen as it comes.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
             forecasts: self.bar.is_drawn(),
-            ways: self.ways.clone(),
+            ways: self.ways.borrow().clone(),
             now,
         }
     }

@@ -19,6 +19,8 @@ mod piped;
 mod plain;
 #[cfg(unix)]
 mod readme;
+#[cfg(unix)]
+mod reload;
 mod report;
 #[path = "../session/mod.rs"]
 mod session;
