@@ -162,6 +162,7 @@ fn stored(tx: &Transaction) -> String {
 fn dashboard(store: &Store, now: Now) -> Model {
     let setting = Setting {
         profile: "default".into(),
+        beside: Vec::new(),
         shown_id: None,
         demo: false,
         polls: true,

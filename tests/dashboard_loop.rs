@@ -174,6 +174,7 @@ impl Stage {
         let (stop_poller, poller) = self.poller();
         let setting = Setting {
             profile: PROFILE.into(),
+            beside: Vec::new(),
             shown_id: Some("…loop".into()),
             demo: false,
             polls: true,

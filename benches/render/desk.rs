@@ -56,6 +56,7 @@ impl Desk {
 pub fn setting() -> Setting {
     Setting {
         profile: PROFILE.into(),
+        beside: Vec::new(),
         shown_id: Some("…7f3a".into()),
         demo: false,
         polls: false,

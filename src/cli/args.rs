@@ -57,6 +57,10 @@ pub struct Cli {
     /// Take chain IDs as they are that hoptop doesn't know, when adding in the dashboard
     #[arg(long)]
     pub any_chain: bool,
+    /// Poll this profile of the config file too, with an ID and a budget of its own, and show both side by side; may be said several
+    /// times (the dashboard)
+    #[arg(long, value_name = "NAME")]
+    pub beside: Vec<String>,
     /// Serve OpenMetrics text at this address as long as the dashboard runs, as http://ADDR/metrics
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
@@ -207,6 +211,7 @@ impl GlobalArgs {
             db: self.db.clone(),
             config: self.config.clone(),
             profile: self.profile.clone(),
+            beside: Vec::new(),
             base_url: self.base_url.clone(),
             rps: self.rps,
             state_dir: self.state_dir.clone(),

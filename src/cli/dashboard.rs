@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{
     args::Cli,
-    complain, crash,
+    checked, complain, crash,
     exit::Exit,
     export::to_new_file,
     hang_up,
@@ -24,6 +24,7 @@ use super::{
 use crate::{
     clock::{self, Clock},
     config::Settings,
+    domain::text,
     metrics::Metrics,
     poller::Scope,
     tui::{
@@ -60,15 +61,16 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         }
         return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
     }
-    let polling = if cli.no_poll { None } else { Some(super::polling(settings).wrap_err(WITHOUT_POLLING)?) };
+    let pollings = if cli.no_poll { Vec::new() } else { pollings(settings).wrap_err(WITHOUT_POLLING)? };
     let ways = telling::ways(settings)?;
     let log = Some(log::start(&settings.state_dir, Clock::system())?);
     let store = super::open(settings)?;
     let setting = Setting {
         profile: settings.profile.clone(),
-        shown_id: polling.as_ref().map(|polling| polling.shown_id.clone()),
+        beside: settings.beside.iter().map(|account| account.profile.clone()).collect(),
+        shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
         demo: false,
-        polls: polling.is_some(),
+        polls: !pollings.is_empty(),
         process: std::process::id(),
         zone: clock::local_offset(),
         any_chain: cli.any_chain,
@@ -83,23 +85,37 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.keep_backups(clock.clone())?;
-        let requests = polling.as_ref().map(|polling| polling.requests.clone()).unwrap_or_default();
+        let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
-        let place = Place::of(settings, Scope::Everything);
-        let herald = telling::start(ways, settings, &store, &clock).await?;
+        let mut heralds = vec![telling::start(ways, &settings.profile, &store, &clock).await?];
+        for account in &settings.beside {
+            heralds.push(telling::start(telling::ways(settings)?, &account.profile, &store, &clock).await?);
+        }
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
-            let ended = plain::show(parts, polling, place).await;
-            telling::take_leave(herald, &ended).await;
+            let ended = plain::show(parts, pollings).await;
+            telling::take_leave(heralds, &ended).await;
             return ended;
         }
         let outside = Outside::process(settings.clipboard.clone(), settings.mouse, (wanted, settings.alerting.bell));
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory, log };
-        let ended = show(parts, polling, place).await;
-        telling::take_leave(herald, &ended).await;
+        let ended = show(parts, pollings).await;
+        telling::take_leave(heralds, &ended).await;
         ended
     })
+}
+
+/// What polling needs for the profile in force, and for each that is polled beside it.
+fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
+    let place = Place::of(settings, Scope::Everything);
+    let mut pollings = vec![(super::polling(settings)?, place)];
+    for account in &settings.beside {
+        let of_account = || format!("profile {}", text::clean(&account.profile));
+        let polling = checked(account.polling()).wrap_err_with(of_account)?;
+        pollings.push((polling, Place { profile: &account.profile, ..place }));
+    }
+    Ok(pollings)
 }
 
 /// What ended the dashboard, other than its person.
@@ -109,14 +125,14 @@ enum Ended {
 }
 
 /// Runs the dashboard on the terminal, and a poller beside it; then stops that, which keeps what is under way.
-pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) -> Result<Exit> {
+pub async fn show(mut parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let (suspension, carrying_out) = Suspension::ordered()?;
     parts.outside.suspension = Some(suspension);
     crash::rehearse(&parts.clock);
     let (rows, shown) = oneshot::channel();
     parts.outside.first_rows = Some(rows);
-    let mut poller = start((polling, shown, carrying_out), &parts, place);
+    let mut poller = start((pollings, shown, carrying_out), &parts);
     let ended = {
         let fault = async {
             match &mut poller {
@@ -144,16 +160,15 @@ pub async fn show(mut parts: Parts, polling: Option<Polling>, place: Place<'_>) 
     }
 }
 
-/// Starts the poller, if there is to be one, once the first rows are `shown`: it reads all that is polled, and a person waits
+/// Starts the pollers, if there are to be any, once the first rows are `shown`: they read all that is polled, and a person waits
 /// for those. Whoever polls also carries out what suspends the program.
 fn start(
-    (polling, shown, mut suspension): (Option<Polling>, oneshot::Receiver<()>, Suspension),
+    (pollings, shown, mut suspension): (Vec<(Polling, Place<'_>)>, oneshot::Receiver<()>, Suspension),
     parts: &Parts,
-    place: Place<'_>,
 ) -> Option<Running> {
     /// If nothing can be drawn, it polls all the same.
     const PATIENCE: Duration = Duration::from_secs(1);
-    if let Some(polling) = polling {
+    if !pollings.is_empty() {
         let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + PATIENCE);
         let begin = async move {
             tokio::select! {
@@ -162,8 +177,8 @@ fn start(
                 () = clock.sleep_until(until) => {}
             }
         };
-        let polling = (polling, begin, suspension);
-        return Some(Running::start_under(polling, parts.store.clone(), parts.clock.clone(), place));
+        let polling = (pollings, begin, suspension);
+        return Some(Running::start_under(polling, parts.store.clone(), parts.clock.clone()));
     }
     tokio::spawn(async move {
         loop {

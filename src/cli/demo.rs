@@ -83,6 +83,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let theme = theme::of_environment(color, flags.ascii)?;
     let setting = Setting {
         profile: PROFILE.into(),
+        beside: Vec::new(),
         shown_id: None,
         demo: true,
         polls: true,
@@ -103,13 +104,13 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
-                exit = plain::show(parts, Some(polling), place) => exit,
+                exit = plain::show(parts, vec![(polling, place)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory: None, log };
         tokio::select! {
-            exit = dashboard::show(parts, Some(polling), place) => exit,
+            exit = dashboard::show(parts, vec![(polling, place)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })

@@ -14,7 +14,7 @@ use super::{backup::size, context::Context, exit::Exit, stats::Budget, telling};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
-    config::Settings,
+    config::{Account, Settings},
     domain::{span, text},
     herald::Way,
     program,
@@ -64,6 +64,7 @@ pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exi
     ));
     findings.push(("terminal", terminal()));
     findings.push(("service", service(settings, reach)));
+    findings.extend(settings.beside.iter().map(|account| ("beside", beside(account))));
     findings.push(("alerting", alerting(settings, &reader)?));
     print(&findings, cx.out)
 }
@@ -165,6 +166,19 @@ fn id(settings: &Settings) -> (Finding, Option<String>) {
             (Finding::Fine(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
         Err(error) => (Finding::Wrong(error.to_string()), None),
+    }
+}
+
+/// A profile that the dashboard polls beside the one in force.
+fn beside(account: &Account) -> Finding {
+    let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
+    let name = &account.profile;
+    match parsed {
+        Ok(Ok((polling, base))) => {
+            Finding::Fine(format!("{name}: {}, {}, {} requests/s", polling.id.last4(), base.as_str(), polling.rps))
+        }
+        Ok(Err(error)) => Finding::Wrong(format!("{name}: {error}")),
+        Err(error) => Finding::Wrong(format!("{name}: {error}")),
     }
 }
 

@@ -60,7 +60,7 @@ use self::{
 use crate::{
     api::{self, BaseUrlError, WebhookError},
     clock::{self, Clock},
-    config::{ConfigError, Environment, Settings},
+    config::{ConfigError, Environment, Flags, Settings},
     domain::{secret::IntegratorId, text},
     store::Store,
     tui::theme::ThemeError,
@@ -97,11 +97,16 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         (Some(Command::Config(args)), _) if args.template => return config::template(&mut io::stdout().lock()),
         _ => {}
     }
-    let settings = crate::config::load(cli.global.flags(), &Environment::process())?;
+    let flags = Flags { beside: cli.beside.clone(), ..cli.global.flags() };
+    let settings = crate::config::load(flags, &Environment::process())?;
     crash::keep_in(&settings.state_dir);
     crate::program::hide(settings.id_variables.clone());
     if cli.metrics.is_some() && cli.command.is_some() {
         complain("--metrics before a command is the dashboard's; write `hoptop watch --metrics ADDR`");
+        return Ok(Exit::Usage);
+    }
+    if !cli.beside.is_empty() && cli.command.is_some() {
+        complain("--beside is the dashboard's; a command is about the one profile that --profile names");
         return Ok(Exit::Usage);
     }
     match &cli.command {
@@ -196,7 +201,12 @@ fn note(store: &Store, report: &Report) {
 
 /// What polling needs, checked; what a person should be warned of goes to standard error.
 fn polling(settings: &Settings) -> Result<session::Polling> {
-    let polling = settings.polling()?;
+    checked(settings.polling())
+}
+
+/// The same of what the settings say.
+fn checked(polling: Result<crate::config::Polling, ConfigError>) -> Result<session::Polling> {
+    let polling = polling?;
     for warning in &polling.warnings {
         complain(&format!("warning: {}", text::clean(warning)));
     }

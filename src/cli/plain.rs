@@ -49,11 +49,11 @@ pub struct Parts {
 }
 
 /// Tells what happens until the person ends it, or a signal does; polls beside that.
-pub async fn show(parts: Parts, polling: Option<Polling>, place: Place<'_>) -> Result<Exit> {
+pub async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
-    let mut poller = match polling {
-        Some(polling) => Some(Running::start(polling, parts.store.clone(), parts.clock.clone(), place)?),
-        None => None,
+    let mut poller = match pollings.is_empty() {
+        false => Some(Running::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
+        true => None,
     };
     let fault = async {
         match &mut poller {

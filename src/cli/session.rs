@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
-use futures_util::FutureExt;
+use futures_util::{FutureExt, future::try_join_all};
 use tokio::{
     sync::oneshot,
     task::{JoinHandle, spawn_blocking},
@@ -40,37 +40,19 @@ impl Polling {
         let client = Client::new(base, id, Timeouts::default())?;
         Ok(Self { client, rps, fingerprint, shown_id, requests: Requests::default() })
     }
-}
 
-/// A poller that runs as a task.
-pub struct Running {
-    stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), PollerError>>,
-}
-
-impl Running {
-    /// Starts polling `profile`. `state_dir` holds the ID's ledger; without one store and budget are nobody else's.
-    ///
-    /// # Errors
-    /// If signals can't be listened to.
-    pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
-        let begin = std::future::ready(());
-        Ok(Self::start_under((polling, begin, Suspension::listen()?), store, clock, place))
-    }
-
-    /// The same from when `begin` resolves, suspended as it is told.
-    pub fn start_under(
-        (polling, begin, suspension): (Polling, impl Future<Output = ()> + Send + 'static, Suspension),
-        store: Store,
-        clock: Clock,
+    /// What makes pollers of it, one after the other.
+    fn setup(
+        self,
         place: Place<'_>,
-    ) -> Self {
-        let Polling { client, rps, fingerprint, shown_id, requests } = polling;
+        (store, clock): (&Store, &Clock),
+    ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + 'static {
+        let Self { client, rps, fingerprint, shown_id, requests } = self;
+        let (store, clock) = (store.clone(), clock.clone());
         let wire = Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, requests });
         let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
         let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
-        let kept = store.clone();
-        let setup = move || Setup {
+        move || Setup {
             store: store.clone(),
             wire: Arc::clone(&wire),
             clock: clock.clone(),
@@ -82,9 +64,45 @@ impl Running {
             weights: weights.clone(),
             scope,
             seed: u64::from(std::process::id()),
-        };
+        }
+    }
+}
+
+/// Pollers that run as a task.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), PollerError>>,
+}
+
+impl Running {
+    /// Starts polling `profile`. `state_dir` holds the ID's ledger; without one store and budget are nobody else's.
+    ///
+    /// # Errors
+    /// If signals can't be listened to.
+    pub fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
+        Self::start_all(vec![(polling, place)], store, clock)
+    }
+
+    /// The same for several profiles, each with its own ID.
+    pub fn start_all(pollings: Vec<(Polling, Place<'_>)>, store: Store, clock: Clock) -> Result<Self> {
+        let begin = std::future::ready(());
+        Ok(Self::start_under((pollings, begin, Suspension::listen()?), store, clock))
+    }
+
+    /// The same from when `begin` resolves, suspended as they are told.
+    pub fn start_under(
+        (pollings, begin, suspension): (
+            Vec<(Polling, Place<'_>)>,
+            impl Future<Output = ()> + Send + 'static,
+            Suspension,
+        ),
+        store: Store,
+        clock: Clock,
+    ) -> Self {
+        let setups: Vec<_> =
+            pollings.into_iter().map(|(polling, place)| polling.setup(place, (&store, &clock))).collect();
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(polling_until((setup, kept), begin, stopped, suspension)) }
+        Self { stop, task: tokio::spawn(polling_until((setups, store), begin, stopped, suspension)) }
     }
 
     /// Resolves when the poller ended by itself, which it does only for a fault.
@@ -104,10 +122,10 @@ impl Running {
     }
 }
 
-/// Polls until it is stopped. Before the process is suspended it gives up what others may be waiting for, and begins anew when
-/// it is continued.
+/// Polls until it is stopped, or one of them fails. Before the process is suspended they give up what others may be waiting for,
+/// and begin anew when it is continued.
 async fn polling_until(
-    (setup, store): (impl Fn() -> Setup<Counted<HttpWire>>, Store),
+    (setups, store): (Vec<impl Fn() -> Setup<Counted<HttpWire>>>, Store),
     begin: impl Future<Output = ()>,
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,
@@ -117,20 +135,23 @@ async fn polling_until(
         let (halt, halted) = oneshot::channel::<()>();
         // Dropping the sender stops it too.
         let halted = async { halted.await.unwrap_or(()) }.shared();
-        let mut poller = pin!(async {
+        let mut pollers = pin!(async {
             tokio::select! {
                 biased;
                 () = halted.clone() => Ok(()),
-                () = begin.clone() => poller::run(setup(), halted.clone()).await,
+                () = begin.clone() => {
+                    let pollers = setups.iter().map(|setup| poller::run(setup(), halted.clone()));
+                    try_join_all(pollers).await.map(drop)
+                }
             }
         });
         let is_over = tokio::select! {
-            ended = &mut poller => return ended,
+            ended = &mut pollers => return ended,
             _ = &mut stopped => true,
             () = suspension.wanted() => false,
         };
         drop(halt);
-        poller.await?;
+        pollers.await?;
         if is_over {
             return Ok(());
         }

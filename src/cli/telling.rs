@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use color_eyre::eyre::Result;
+use futures_util::future::join_all;
 
 use super::{exit::Exit, json};
 use crate::{
@@ -36,16 +37,15 @@ pub(super) fn names(ways: &[Way]) -> Vec<&'static str> {
     ways.iter().map(Way::name).collect()
 }
 
-/// Starts telling the alerts of the profile that is in force. Before anything is polled, so that nothing is missed.
-pub(super) async fn start(ways: Vec<Way>, settings: &Settings, store: &Store, clock: &Clock) -> Result<Herald> {
-    let setup =
-        Setup { store: store.clone(), profile: settings.profile.clone(), clock: clock.clone(), render: json::event };
+/// Starts telling the alerts of a profile. Before anything is polled, so that nothing is missed.
+pub(super) async fn start(ways: Vec<Way>, profile: &str, store: &Store, clock: &Clock) -> Result<Herald> {
+    let setup = Setup { store: store.clone(), profile: profile.to_owned(), clock: clock.clone(), render: json::event };
     Ok(Herald::start(&setup, ways).await?)
 }
 
-/// Ends it when a person has left the dashboard, and at once when the terminal is gone.
-pub(super) async fn take_leave(herald: Herald, ended: &Result<Exit>) {
+/// Ends them when a person has left the dashboard, and at once when the terminal is gone.
+pub(super) async fn take_leave(heralds: Vec<Herald>, ended: &Result<Exit>) {
     if !matches!(ended, Ok(Exit::HungUp)) {
-        herald.finish(HURRY).await;
+        join_all(heralds.into_iter().map(|herald| herald.finish(HURRY))).await;
     }
 }

@@ -26,6 +26,9 @@ pub struct File {
     pub db: Option<PathBuf>,
     /// The profile to use unless another is named.
     pub default_profile: Option<String>,
+    /// The profiles that the dashboard polls and shows beside the one in force.
+    #[serde(default)]
+    pub beside: Vec<String>,
     /// When to use colour.
     pub color: Option<ColorChoice>,
     /// ASCII only.

@@ -14,7 +14,7 @@ use super::{
     error::ConfigError,
     file::{self, Argv, File, Keep, KeyNames, Notify, Profile, Weight},
     secret::IdSource,
-    settings::{Alerting, Entry, Hidden, Settings, Source},
+    settings::{Account, Alerting, Entry, Hidden, Settings, Source},
 };
 use crate::domain::{span, text::clean, toml_text::Wrong};
 
@@ -22,6 +22,8 @@ use crate::domain::{span, text::clean, toml_text::Wrong};
 const DEFAULT_PROFILE: &str = "default";
 /// The most requests per second that anybody may ask for.
 const RPS_LIMIT: f64 = 1000.0;
+/// What a new ID is allowed, if nobody says.
+const USUAL_RPS: f64 = 1.0;
 
 /// A value and where it came from.
 type Chosen<T> = (T, Source);
@@ -36,13 +38,12 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let state = inputs.state(flags.state_dir)?;
     let base_url = inputs.base_url(flags.base_url)?;
     let rps = inputs.rps(flags.rps)?;
+    let (beside, of_beside) = inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url))?;
     let color = inputs.color(flags.color);
     let ascii = of_flag(flags.ascii, "--ascii").or_else(|| in_file(inputs.file.ascii, "ascii"));
     let plain = of_flag(flags.plain, "--plain").or_else(|| of_switch(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
-    let id = inputs.id_source();
-    let weights = inputs.weights();
-    let keys = inputs.keys();
+    let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
     let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
     let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
@@ -84,11 +85,12 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         mouse: mouse.0,
         alerting,
         id_variables: id_variables(&inputs.file.profiles),
+        beside,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         keys: keys.map(|(keys, _)| keys).unwrap_or_default(),
-        entries: entries.into_iter().chain(of_alerting).collect(),
+        entries: entries.into_iter().chain(of_alerting).chain([of_beside]).collect(),
         id,
     })
 }
@@ -177,13 +179,39 @@ impl<'a> Inputs<'a> {
         let (value, given_by) = of_flag_value(flag.map(|rps| rps.to_string()), "--rps")
             .or(variable)
             .or_else(|| in_file(self.profile.rps.map(|rps| rps.to_string()), &self.key("rps")))
-            .unwrap_or_else(|| ("1".to_owned(), Source::Default));
+            .unwrap_or_else(|| (USUAL_RPS.to_string(), Source::Default));
         match value.trim().parse::<f64>() {
-            Ok(rps) if rps > 0.0 && rps <= RPS_LIMIT => Ok((rps, given_by)),
-            Ok(_) => Err(ConfigError::Rps { value, given_by }),
+            Ok(rps) => within_limits(rps, given_by),
             // Text that is no number may be anything, even an ID that was put into the wrong variable.
             Err(_) => Err(ConfigError::Rps { value: "something that is no number of".to_owned(), given_by }),
         }
+    }
+
+    /// The profiles that are polled beside this one, with what people are shown of that. Flags and variables are about this one; a base URL that
+    /// isn't said is this one's.
+    fn beside(&self, flags: Vec<String>, base_url: Option<&String>) -> Result<(Vec<Account>, Entry), ConfigError> {
+        let flags = of_flag_value(Some(flags).filter(|names| !names.is_empty()), "--beside");
+        let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
+        let (names, source) = flags.or_else(|| in_file(named, "beside")).unwrap_or((Vec::new(), Source::Default));
+        let mut accounts: Vec<Account> = Vec::new();
+        for name in names {
+            if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
+                continue;
+            }
+            let profile = find(&self.file, &(name.clone(), source.clone()))?;
+            let given_by = Source::File(format!("profiles.{name}.rps"));
+            let rps =
+                profile.rps.map_or_else(|| Ok((USUAL_RPS, Source::Default)), |rps| within_limits(rps, given_by))?.0;
+            accounts.push(Account {
+                base_url: profile.base_url.as_ref().or(base_url).cloned(),
+                id: self.id_of(&profile),
+                config_file: self.config.as_ref().map(|(path, _)| path.clone()),
+                profile: name,
+                rps,
+            });
+        }
+        let names: Vec<String> = accounts.iter().map(|account| clean(&account.profile)).collect();
+        Ok((accounts, Entry { name: "beside", value: names.join(", "), source }))
     }
 
     /// `NO_COLOR` counts whatever else is set, but for the flag (no-color.org).
@@ -204,16 +232,19 @@ impl<'a> Inputs<'a> {
         Ok(chosen.unwrap_or((ThemeChoice::default(), Source::Default)))
     }
 
-    /// Where the ID comes from. Within a profile a variable comes before a file, and a file before a command.
     fn id_source(&self) -> Option<IdSource> {
-        let variable = |name: &str| {
-            let name = name.to_owned();
-            self.env.secret(&name).map(|value| IdSource::Variable { name, value })
-        };
-        let profile = &self.profile;
-        let named = |name: &String| variable(name).unwrap_or_else(|| IdSource::Unset { name: name.clone() });
-        variable("HOPTOP_INTEGRATOR_ID")
-            .or_else(|| profile.integrator_id_env.as_ref().map(named))
+        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.id_of(&self.profile))
+    }
+
+    fn id_variable(&self, name: &str) -> Option<IdSource> {
+        self.env.secret(name).map(|value| IdSource::Variable { name: name.to_owned(), value })
+    }
+
+    /// Where a profile has its ID from: a variable comes before a file, and a file before a command.
+    fn id_of(&self, profile: &Profile) -> Option<IdSource> {
+        let named = |name: &String| self.id_variable(name).unwrap_or_else(|| IdSource::Unset { name: name.clone() });
+        let variable = profile.integrator_id_env.as_ref().map(named);
+        variable
             .or_else(|| profile.integrator_id_file.as_ref().map(|path| IdSource::File(self.resolve(path))))
             .or_else(|| profile.integrator_id_command.clone().map(IdSource::Command))
     }
@@ -229,6 +260,13 @@ impl<'a> Inputs<'a> {
 
     fn key(&self, key: &str) -> String {
         format!("profiles.{}.{key}", self.name.0)
+    }
+}
+
+fn within_limits(rps: f64, given_by: Source) -> Result<Chosen<f64>, ConfigError> {
+    match rps > 0.0 && rps <= RPS_LIMIT {
+        true => Ok((rps, given_by)),
+        false => Err(ConfigError::Rps { value: rps.to_string(), given_by }),
     }
 }
 
@@ -425,6 +463,31 @@ mod tests {
     }
 
     #[test]
+    fn profiles_beside_the_one_in_force_go_by_the_file_alone() {
+        let file = format!("beside = ['test', 'prod', 'test', 'default']\n{FILE}");
+        let variables =
+            [("HOPTOP_RPS", "3"), ("HOPTOP_BASE_URL", "https://env.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
+        let shown = |settings: &Settings| {
+            let of = |account: &Account| {
+                let url = account.base_url.as_deref().unwrap_or("-");
+                format!("{} {url} {} {}", account.profile, account.rps, account.id.is_some())
+            };
+            settings.beside.iter().map(of).collect::<Vec<_>>()
+        };
+        let both = settings(Flags::default(), &variables, Some(&file)).unwrap();
+        assert_eq!(shown(&both), ["test https://env.example 1 true", "default https://env.example 1 false"]);
+        assert_eq!(entry(&both, "beside"), "test, default (beside in the config file)");
+        let flags = |name: &str| Flags { beside: vec![name.into()], profile: Some("test".into()), ..Flags::default() };
+        let one = settings(flags("prod"), &[("SHOP_ID", CANARY)], Some(&file)).unwrap();
+        assert_eq!(shown(&one), ["prod https://file.example 10 true"]);
+        let unknown = settings(flags("prd"), &[], Some(&file)).unwrap_err();
+        assert_eq!(unknown, "no profile `prd` (--beside); known: default, prod, test");
+        let wrong = format!("{file}\nrps = 0");
+        let wrong = settings(Flags::default(), &[], Some(&wrong)).unwrap_err();
+        assert!(wrong.starts_with("0 requests per second (profiles.test.rps in the config file)"), "{wrong}");
+    }
+
+    #[test]
     fn colour_follows_the_conventions() {
         let table = [
             (vec![("CLICOLOR_FORCE", "1")], ColorChoice::Always),
@@ -474,7 +537,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known here: db, default_profile, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
+                 known here: db, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (

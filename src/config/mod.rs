@@ -14,7 +14,7 @@ mod theme_choice;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use load::load;
-pub use settings::{Alerting, Entry, Hidden, Polling, Settings, Source};
+pub use settings::{Account, Alerting, Entry, Hidden, Polling, Settings, Source};
 pub use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
@@ -52,6 +52,8 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--profile NAME`.
     pub profile: Option<String>,
+    /// `--beside NAME`, each time it was said.
+    pub beside: Vec<String>,
     /// `--base-url URL`.
     pub base_url: Option<String>,
     /// `--rps N`.

@@ -88,7 +88,20 @@ pub struct Settings {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Each setting and where it came from, but for the integrator ID.
     pub entries: Vec<Entry>,
+    /// The profiles that the dashboard polls beside that, by what the config file says of them.
+    pub beside: Vec<Account>,
     pub(super) id: Option<IdSource>,
+}
+
+/// A base URL, an integrator ID by reference, and its limit. `Debug` shows no secret.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The profile.
+    pub profile: String,
+    pub(super) base_url: Option<String>,
+    pub(super) rps: f64,
+    pub(super) id: Option<IdSource>,
+    pub(super) config_file: Option<PathBuf>,
 }
 
 /// How alerts reach somebody who doesn't look.
@@ -133,7 +146,7 @@ impl Settings {
     /// # Errors
     /// If there is none, or what there is can't be one.
     pub fn integrator_id(&self) -> Result<IntegratorId, ConfigError> {
-        self.read_id().map(|(id, _)| id)
+        self.account().read_id().map(|(id, _)| id)
     }
 
     /// Where the integrator ID comes from, in words; nothing if no source is set.
@@ -141,6 +154,21 @@ impl Settings {
         self.id.as_ref().map(ToString::to_string)
     }
 
+    /// What polling needs.
+    ///
+    /// # Errors
+    /// If there is no base URL or no integrator ID.
+    pub fn polling(&self) -> Result<Polling, ConfigError> {
+        self.account().polling()
+    }
+
+    fn account(&self) -> Account {
+        let Self { profile, base_url, rps, id, config_file, .. } = self.clone();
+        Account { profile, base_url, rps, id, config_file }
+    }
+}
+
+impl Account {
     /// What polling needs.
     ///
     /// # Errors

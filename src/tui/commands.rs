@@ -33,11 +33,12 @@ pub(super) fn edit(desk: &Desk, edit: Edit) -> Result<String, StoreError> {
 }
 
 /// Pauses polling until then, or goes on.
-pub(super) fn pause(store: &Store, profile: &str, until: Option<DateTime<Utc>>) -> Result<String, StoreError> {
-    store.pause(profile, until).wait()?;
-    Ok(match until {
-        Some(_) => "Polling is paused for this profile, wherever it is polled.".into(),
-        None => "Polling goes on.".into(),
+pub(super) fn pause(store: &Store, profiles: &[String], until: Option<DateTime<Utc>>) -> Result<String, StoreError> {
+    profiles.iter().try_for_each(|profile| store.pause(profile, until).wait())?;
+    Ok(match (until, profiles.len()) {
+        (Some(_), ..=1) => "Polling is paused for this profile, wherever it is polled.".into(),
+        (Some(_), all) => format!("Polling is paused for all {all} profiles, wherever they are polled."),
+        (None, _) => "Polling goes on.".into(),
     })
 }
 

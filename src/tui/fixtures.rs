@@ -39,6 +39,7 @@ use crate::{
 pub fn blank(size: (u16, u16)) -> Desk {
     let setting = Setting {
         profile: "default".into(),
+        beside: Vec::new(),
         shown_id: Some("…7f3a".into()),
         demo: false,
         polls: true,

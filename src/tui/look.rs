@@ -11,6 +11,7 @@ use super::{
     model::{
         Listing, Overview,
         alerts::{AlertList, AlertPage, AlertRow},
+        beside::Neighbour,
         history::History,
         list::{PageRequest, Tab},
         marks::Marks,
@@ -89,6 +90,25 @@ pub(super) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Nam
     let is_whole = words.len() <= MOST;
     words.truncate(MOST);
     Ok(Names { of, beginning, words, is_whole })
+}
+
+/// How these profiles are polled.
+pub(super) fn beside(reader: &Reader, profiles: Vec<String>, now: DateTime<Utc>) -> Result<Vec<Neighbour>, StoreError> {
+    let read = |profile: String| {
+        Ok(Neighbour {
+            poller: reader.poller(&profile)?,
+            paused_until: reader.paused_until(&profile, now)?,
+            oldest_answer: reader.oldest_answer(&profile)?,
+            profile,
+        })
+    };
+    profiles.into_iter().map(read).collect()
+}
+
+/// What keeps alerts of these profiles from being told outside.
+pub(super) fn untold(reader: &Reader, profiles: &[String], ways: &[&str]) -> Result<Vec<String>, StoreError> {
+    let troubles = profiles.iter().map(|profile| reader.herald_troubles(profile, ways));
+    Ok(troubles.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 /// What is to be marked of a list; `None` if that is more than can be.

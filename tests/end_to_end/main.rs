@@ -9,6 +9,7 @@
     reason = "tests may fail, and say what they measured"
 )]
 
+mod beside;
 mod common;
 mod in_and_out;
 mod metrics;

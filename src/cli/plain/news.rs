@@ -62,7 +62,7 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         format!("hoptop, profile {}. {tracked}", text::clean(&setting.profile)),
         format!("Alerts: {alerts}; acknowledged or snoozed {set_aside}."),
     ];
-    for alert in reader.profile_alerts()?.iter().filter(|alert| alert.profile == setting.profile) {
+    for alert in reader.profile_alerts()?.iter().filter(|alert| setting.shows(&alert.profile)) {
         lines.push(of_profile(alert.rule, &alert.message));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
@@ -101,7 +101,7 @@ impl News<'_> {
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.heard.summary.clone();
         let of_profile = self.heard.changes.iter().filter(|change| {
-            change.transaction.is_none() && change.profile == self.setting.profile && matters(&change.what)
+            change.transaction.is_none() && self.setting.shows(&change.profile) && matters(&change.what)
         });
         lines.extend(of_profile.map(|change| timed(change.at, self.setting, &sentence(&change.what))));
         let mut groups = self.groups();
@@ -213,6 +213,7 @@ mod tests {
     fn setting() -> Setting {
         Setting {
             profile: "default".into(),
+            beside: Vec::new(),
             shown_id: None,
             demo: false,
             polls: true,

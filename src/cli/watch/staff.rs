@@ -85,7 +85,7 @@ impl Office<'_> {
     async fn work(&mut self, staff: Staff, left: &mut oneshot::Receiver<()>) -> Result<Option<Staff>> {
         let Staff { settings, polling, ways } = staff;
         let _housekeeping = Housekeeping::start(self.store, settings.keep_bodies, self.clock);
-        let herald = telling::start(ways, &settings, self.store, self.clock).await?;
+        let herald = telling::start(ways, &settings.profile, self.store, self.clock).await?;
         let place = Place::of(&settings, Scope::Everything);
         let mut poller = Running::start(polling, self.store.clone(), self.clock.clone(), place)?;
         let next = loop {

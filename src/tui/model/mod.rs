@@ -6,6 +6,7 @@
 
 pub mod add;
 pub mod alerts;
+pub mod beside;
 pub mod columns;
 pub mod detail;
 pub mod detour;
@@ -37,6 +38,7 @@ pub use self::filter_line::FilterLine;
 use self::{
     add::AddForm,
     alerts::AlertList,
+    beside::Neighbour,
     detail::Detail,
     detour::Detour,
     help::HelpPage,
@@ -143,8 +145,10 @@ pub struct Notice {
 /// What stays the same while the dashboard runs.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The profile.
+    /// The profile in force.
     pub profile: String,
+    /// The profiles that are polled and shown beside it.
+    pub beside: Vec<String>,
     /// What may be shown of the integrator ID; `None` if nothing is polled with it.
     pub shown_id: Option<String>,
     /// Whether this is the demonstration.
@@ -200,7 +204,7 @@ pub struct Model {
     pub transactions: HashMap<RowId, Transaction>,
     /// What stands for each of these.
     pub alerts: HashMap<RowId, Vec<Alert>>,
-    /// What stands for the whole profile, the gravest first.
+    /// What stands for the profiles that are shown as a whole, the gravest first.
     pub profile_alerts: Vec<Alert>,
     /// All that is tracked, in numbers.
     pub overview: Overview,
@@ -236,6 +240,8 @@ pub struct Model {
     pub looked_at: Option<(RowId, Mono)>,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
+    /// The profiles beside the one in force.
+    pub beside: Vec<Neighbour>,
     /// Until when a person wants nothing polled, whether that has come or not: known before the poller says so.
     pub paused_until: Option<DateTime<Utc>>,
     /// What stands in the way of keeping things in the store, if anything does.
@@ -262,6 +268,7 @@ impl Model {
     /// A dashboard that knows nothing yet.
     pub fn new(setting: Setting, size: (u16, u16)) -> Self {
         Self {
+            beside: Neighbour::all(&setting),
             setting,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
@@ -379,7 +386,7 @@ impl Model {
         alerts.chain(of_list).for_each(|alert| alert.end_snooze(now));
     }
 
-    /// The gravest of what stands for the whole profile and isn't set aside.
+    /// The gravest of what stands for a whole profile and isn't set aside.
     pub fn profile_alert(&self) -> Option<&Alert> {
         self.profile_alerts.iter().find(|alert| alert.set_aside.is_none())
     }

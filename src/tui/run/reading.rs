@@ -206,16 +206,18 @@ impl Dashboard {
         (self.reading, self.read_again) = (true, false);
         let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
         let (store, at) = (self.store.clone(), self.clock.now().wall);
-        let told_by = self.model.setting.told_by.clone();
+        let (told_by, beside) = (self.model.setting.told_by.clone(), self.model.setting.beside.clone());
+        let profiles: Vec<String> = self.model.setting.profiles().map(str::to_owned).collect();
         self.spawn(move || {
             let heard = follower.news_with(|news, reader| {
                 Ok(Heard {
                     news,
                     poller: reader.poller(&profile)?,
+                    beside: look::beside(reader, beside, at)?,
                     paused_until: reader.paused_until(&profile, at)?,
                     profile_alerts: reader.profile_alerts()?,
                     oldest_answer: reader.oldest_answer(&profile)?,
-                    untold: reader.herald_troubles(&profile, &told_by)?,
+                    untold: look::untold(reader, &profiles, &told_by)?,
                 })
             });
             match heard {

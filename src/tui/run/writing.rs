@@ -45,8 +45,9 @@ impl Dashboard {
 
     pub(super) fn pause(&mut self, minutes: Option<i64>, at: DateTime<Utc>) {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
-        let desk = self.desk(at);
-        self.spawn(move || told(commands::pause(&desk.store, &desk.profile, until)));
+        let (store, profiles) =
+            (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
+        self.spawn(move || told(commands::pause(&store, &profiles, until)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {

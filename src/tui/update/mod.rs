@@ -35,6 +35,7 @@ use super::{
     model::{
         Model, Overlay, Overview, Screen, Tone,
         alerts::AlertPage,
+        beside::Neighbour,
         help::HelpPage,
         history::History,
         list::{PageRequest, Tab},
@@ -132,6 +133,8 @@ pub struct Heard {
     pub news: News,
     /// What the profile's poller last said.
     pub poller: Option<PollerReport>,
+    /// The profiles beside it.
+    pub beside: Vec<Neighbour>,
     /// Until when a person wants nothing of it polled, if so.
     pub paused_until: Option<DateTime<Utc>>,
     /// What stands for profiles as a whole.

@@ -12,16 +12,16 @@ use crate::{
 
 /// What changed in the store.
 pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
-    let Heard { news, poller, paused_until, mut profile_alerts, oldest_answer, untold } = heard;
+    let Heard { news, poller, beside, paused_until, mut profile_alerts, oldest_answer, untold } = heard;
     if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
         model.tell(Tone::Bad, format!("An alert was not told: {trouble}"), now.mono);
     }
     model.untold = untold;
     let quote = quote::on_news(model, &news);
-    profile_alerts.retain(|alert| alert.profile == model.setting.profile);
+    profile_alerts.retain(|alert| model.setting.shows(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
-    model.paused_until = paused_until;
+    (model.paused_until, model.beside) = (paused_until, beside);
     model.charts.stale = true;
     // Most polls bring no news, and most of these are about what isn't shown.
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
@@ -42,9 +42,9 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
 }
 
-/// What a person is to be told of who looks elsewhere: what they should act on or look at, in this profile.
+/// What a person is to be told of who looks elsewhere: what they should act on or look at, in the profiles that are shown.
 fn raised(model: &Model, news: &News) -> Option<Effect> {
-    let own = news.changes.iter().filter(|change| change.profile == model.setting.profile);
+    let own = news.changes.iter().filter(|change| model.setting.shows(&change.profile));
     let raised = own.filter_map(|change| {
         let (What::AlertRaised { rule, severity } | What::AlertFlapping { rule, severity }) = change.what else {
             return None;

@@ -10,7 +10,7 @@ use tui_input::Input;
 
 use super::{Look, put_lines};
 use crate::{
-    domain::{advice, width},
+    domain::{advice, text, width},
     tui::{
         command::Id,
         model::{Overlay, list::Tab},
@@ -72,17 +72,22 @@ fn health(look: &Look<'_>) -> Span<'static> {
 
 /// The gravest thing that stands in the way of everything, and what to do.
 pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
-    let text = match (&look.model.trouble, look.model.profile_alert()) {
+    let banner = match (&look.model.trouble, look.model.profile_alert()) {
         // What isn't kept can't be shown either.
         (Some(trouble), _) => format!(" STORE: {trouble} "),
         // What to do comes first: on a narrow screen the end is cut off.
         (None, Some(alert)) => {
             let rule = alert.rule;
-            format!(" {}: {} ({}) ", rule.name().to_uppercase(), advice::profile_action(rule), alert.message)
+            let whose = match look.model.beside.is_empty() {
+                true => String::new(),
+                false => format!("{}: ", text::clean(&alert.profile)),
+            };
+            let (name, action) = (rule.name().to_uppercase(), advice::profile_action(rule));
+            format!(" {whose}{name}: {action} ({}) ", alert.message)
         }
         (None, None) => return Line::default(),
     };
-    Line::styled(width::cut(&text, usize::from(width), look.theme.ellipsis), look.theme.banner())
+    Line::styled(width::cut(&banner, usize::from(width), look.theme.ellipsis), look.theme.banner())
 }
 
 pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {

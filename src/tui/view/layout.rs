@@ -12,6 +12,8 @@ const SPLIT_WIDTH: u16 = 100;
 const BELOW_HEIGHT: u16 = 24;
 /// Below so many rows everything but the list gives way.
 const LOW: u16 = 14;
+/// So many profiles beside the one in force have room for a line.
+const BESIDE: usize = 3;
 /// From so many rows on there is room for all of what to say and what to do below the list.
 const HIGH: u16 = 22;
 
@@ -36,6 +38,11 @@ pub(super) fn panes(model: &Model, area: Rect) -> Panes {
     panes_of(model.screen, model, area)
 }
 
+/// How many profiles beside the one in force have a line, where there is room.
+pub(super) fn beside(model: &Model) -> u16 {
+    u16::try_from(model.beside.len().min(BESIDE)).unwrap_or_default()
+}
+
 /// The same as if `screen` filled the terminal.
 pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let low = area.height < LOW;
@@ -48,8 +55,8 @@ pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let banner = u16::from(model.trouble.is_some() || model.profile_alert().is_some());
     let status = match (low, wide) {
         (true, _) => 1,
-        (false, false) => 3,
-        (false, true) => 4,
+        (false, false) => 3 + beside(model),
+        (false, true) => 4 + beside(model),
     };
     let [header, banner_row, filter, body, status] = Layout::vertical([
         Constraint::Length(1),

@@ -9,12 +9,12 @@ use ratatui::{
     widgets::Clear,
 };
 
-use super::{Look, marks, put_lines};
+use super::{Look, layout, marks, put_lines};
 use crate::{
-    domain::{advice, alert::Severity, glance, need, span, width},
+    domain::{advice, alert::Severity, glance, need, span, text, width},
     tui::{
         command::Id,
-        model::{Overlay, Screen, Tone},
+        model::{Overlay, Screen, Tone, beside::Budget},
     },
 };
 
@@ -27,8 +27,9 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         }
         0 | 1 => vec![compact(look, columns)],
         height => {
-            let mut lines = vec![alerts(look, columns), budget(look, columns)];
-            lines.extend((height > 3).then(|| poller(look, columns)));
+            let mut lines = vec![alerts(look, columns)];
+            lines.extend(budgets(look, columns));
+            lines.extend((height > 3 + layout::beside(look.model)).then(|| poller(look, columns)));
             lines.push(keys(look, columns));
             lines
         }
@@ -73,8 +74,8 @@ fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
-fn label(look: &Look<'_>, text: &'static str) -> Span<'static> {
-    Span::styled(format!(" {text:<7} "), look.theme.label())
+fn label(look: &Look<'_>, text: &str) -> Span<'static> {
+    Span::styled(format!(" {} ", width::fit(&text::clean(text), 7, look.theme.ellipsis)), look.theme.label())
 }
 
 fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
@@ -120,19 +121,25 @@ fn way_to_the_list(look: &Look<'_>, line: &[Span<'_>], columns: usize) -> Vec<Sp
     vec![Span::raw(gap), Span::styled(key.to_owned(), look.theme.key()), Span::raw(HINT)]
 }
 
-/// Whether the budget can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no
-/// room is left out whole, the least important first.
-fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let now = look.now.wall;
-    let oldest = look.model.oldest_age(now).map_or_else(|| "-".into(), seconds);
+/// The budgets: of the profile in force, and of as many beside it as have room.
+fn budgets(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+    let shown = 1 + usize::from(layout::beside(look.model));
+    look.model.budgets(look.now.wall).take(shown).map(|of| budget(look, &of, columns)).collect()
+}
+
+/// Whether it can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no room is
+/// left out whole, the least important first.
+fn budget(look: &Look<'_>, of: &Budget<'_>, columns: usize) -> Line<'static> {
+    let name = if look.model.beside.is_empty() { "BUDGET" } else { of.profile };
+    let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
-    let mut pieces = Vec::new();
-    if let Some(until) = look.model.paused_until(now) {
+    let mut pieces = whose(look, of);
+    if let Some(until) = of.paused_until {
         let until = until.with_timezone(&look.model.setting.zone).format("%H:%M");
         let paused = format!("paused until {until}: {} polls again  ", look.key(Id::Pause));
         pieces.push(Span::styled(paused, look.theme.warning()));
     }
-    let report = look.model.live_poller(now).filter(|report| report.health != "waiting");
+    let report = of.report.filter(|report| report.health != "waiting");
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };
         let verdict = need.word();
@@ -157,13 +164,24 @@ fn budget(look: &Look<'_>, columns: usize) -> Line<'static> {
         pieces.push(Span::styled("not spent: nobody polls  ", look.theme.warning()));
         pieces.push(oldest);
     }
-    let mut line = Line::from(label(look, "BUDGET"));
+    let mut line = Line::from(label(look, name));
     for piece in pieces {
         if line.width() + width::of(piece.content.trim_end()) <= columns {
             line.push_span(piece);
         }
     }
     line
+}
+
+/// Of several: with which ID, and what stands in the way if anything does. Of one the header says that.
+fn whose(look: &Look<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
+    let Some(report) = of.report.filter(|_| !look.model.beside.is_empty()) else { return Vec::new() };
+    let id = text::clean(&report.id).replace('…', look.theme.ellipsis);
+    let mut pieces = vec![Span::styled(format!("{id}  "), look.theme.dim())];
+    if !matches!(report.health.as_str(), "live" | "paused") {
+        pieces.push(Span::styled(format!("{}  ", text::clean(&report.health)), look.theme.critical()));
+    }
+    pieces
 }
 
 /// Seconds as long as a person can compare them.
