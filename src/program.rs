@@ -7,7 +7,7 @@ use std::{
     io::{self, Write},
     path::Path,
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -18,17 +18,17 @@ const TICK: Duration = Duration::from_millis(10);
 const SECRET: &str = "HOPTOP_INTEGRATOR_ID";
 
 /// The others, for as long as the process lives.
-static HIDDEN: OnceLock<Vec<String>> = OnceLock::new();
+static HIDDEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Names the variables, beside the usual one, that no program is to see which is started from here on. The first to say it counts.
+/// Names more variables, beside the usual one, that no program is to see which is started from here on.
 pub fn hide(variables: Vec<String>) {
-    HIDDEN.get_or_init(|| variables);
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).extend(variables);
 }
 
 /// Takes from a program what it may not see.
 pub fn blind(command: &mut Command) {
     command.env_remove(SECRET);
-    for name in HIDDEN.get().into_iter().flatten() {
+    for name in HIDDEN.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         command.env_remove(name);
     }
 }

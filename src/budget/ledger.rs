@@ -128,8 +128,9 @@ impl Ledger {
     /// Takes a slot to send at `now`, if one is free and nobody else's turn comes first. Returns how many others wait.
     pub(super) fn take(&mut self, id: SlotId, now: Mono) -> Result<usize, Refused> {
         let (count, window) = self.shape();
-        self.slots.retain(|slot| slot.free_at(window).is_none_or(|free| free > now));
+        // Before the slots that are free go: it was from when the one was free whose turn is first.
         let ready = self.ready_at();
+        self.slots.retain(|slot| slot.free_at(window).is_none_or(|free| free > now));
         let turn = self.queue.iter().position(|seat| *seat == id.seat);
         let refused = match ready {
             None => Some(Refused::UntilAnswered),

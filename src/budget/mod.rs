@@ -105,7 +105,7 @@ impl Budget {
 
     fn of(ledger: Ledger, shared: Option<Shared>) -> Self {
         let (taken, notes) = (BTreeMap::new(), Vec::new());
-        // Slots of two processes are never the same, whatever becomes of their seats.
+        // Slots of two processes are never the same, whatever becomes of their seats; those of one are told apart by these.
         let next_slot = u64::from(std::process::id()) << 32;
         let (tended, refused) = (Mono::default(), None);
         Self { ledger, shared, taken, next_slot, refused, notes, tended, others: 0.0, missed: 0, fault: None }

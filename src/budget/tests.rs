@@ -376,6 +376,30 @@ fn a_place_of_our_own_in_the_queue_is_nobody_else_s() {
 }
 
 #[test]
+fn whose_turn_it_is_sends_though_another_always_asks_first() {
+    for trip in [5, 150, 1_700] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut budgets = [(); 2].map(|()| Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap());
+        let (mut under_way, mut sent) = ([None, None], [0_i32; 2]);
+        // Each is woken when it said, and a few milliseconds late.
+        for millis in (1_000..61_000).step_by(3) {
+            for (place, budget) in budgets.iter_mut().enumerate() {
+                if let Some((ticket, _)) = under_way[place].take_if(|(_, back)| *back <= millis) {
+                    answered(budget, ticket, millis);
+                }
+                if under_way[place].is_none()
+                    && let Ok(ticket) = budget.take(at(millis))
+                {
+                    under_way[place] = Some((ticket, millis + trip));
+                    sent[place] += 1;
+                }
+            }
+        }
+        assert!((sent[0] - sent[1]).abs() <= 1 && sent[0] > 10, "a trip of {trip} ms: {sent:?}");
+    }
+}
+
+#[test]
 fn while_each_slot_waits_for_our_own_answer_nobody_looks_again() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();

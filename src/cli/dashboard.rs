@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use color_eyre::eyre::{Result, WrapErr, eyre};
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 use tokio::sync::oneshot;
 
 use super::{
@@ -87,9 +87,9 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let _keeper = store.keep_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
-        let mut heralds = vec![telling::start(ways, &settings.profile, &store, &clock).await?];
-        for account in &settings.beside {
-            heralds.push(telling::start(telling::ways(settings)?, &account.profile, &store, &clock).await?);
+        let mut heralds = Vec::new();
+        for profile in setting.profiles() {
+            heralds.push(telling::start(telling::ways(settings)?, profile, &store, &clock).await?);
         }
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
@@ -113,6 +113,13 @@ fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
     for account in &settings.beside {
         let of_account = || format!("profile {}", text::clean(&account.profile));
         let polling = checked(account.polling()).wrap_err_with(of_account)?;
+        if let Some((other, place)) = pollings.iter().find(|(other, _)| other.contradicts(&polling)) {
+            let (name, other_name) = (text::clean(&account.profile), text::clean(place.profile));
+            let (limit, other_limit) = (polling.rps(), other.rps());
+            bail!(
+                "profiles {other_name} and {name} have the same ID, and different limits for it: {other_limit} and {limit} requests/s"
+            );
+        }
         pollings.push((polling, Place { profile: &account.profile, ..place }));
     }
     Ok(pollings)

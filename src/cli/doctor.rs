@@ -63,11 +63,16 @@ pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exi
         },
     ));
     findings.push(("terminal", terminal()));
-    findings.push(("service", service(settings, reach)));
-    findings.extend(settings.beside.iter().map(|account| ("beside", beside(account))));
+    let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
+    let not_asked = || Finding::Fine(format!("not asked; {SPENDS}"));
+    findings.push(("service", base.map_or_else(not_asked, |base| service(&base, reach))));
+    findings.extend(settings.beside.iter().map(|account| ("beside", beside(account, reach))));
     findings.push(("alerting", alerting(settings, &reader)?));
     print(&findings, cx.out)
 }
+
+/// What asks the service itself.
+const SPENDS: &str = "`hoptop check TX` spends one request on it";
 
 fn print(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<Exit> {
     let mut exit = Exit::Fine;
@@ -170,12 +175,16 @@ fn id(settings: &Settings) -> (Finding, Option<String>) {
 }
 
 /// A profile that the dashboard polls beside the one in force.
-fn beside(account: &Account) -> Finding {
+fn beside(account: &Account, reach: Reach) -> Finding {
     let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
     let name = &account.profile;
     match parsed {
         Ok(Ok((polling, base))) => {
-            Finding::Fine(format!("{name}: {}, {}, {} requests/s", polling.id.last4(), base.as_str(), polling.rps))
+            let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
+            match service(&base, reach) {
+                Finding::Fine(reached) => Finding::Fine(format!("{account}; {reached}")),
+                Finding::Warning(reason) | Finding::Wrong(reason) => Finding::Warning(format!("{account}; {reason}")),
+            }
         }
         Ok(Err(error)) => Finding::Wrong(format!("{name}: {error}")),
         Err(error) => Finding::Wrong(format!("{name}: {error}")),
@@ -201,16 +210,12 @@ fn ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
 }
 
 /// Whether a connection is taken. Through a proxy only a request could tell.
-fn service(settings: &Settings, reach: Reach) -> Finding {
-    let spends = "`hoptop check TX` spends one request on it";
-    let Some(base) = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok()) else {
-        return Finding::Fine(format!("not asked; {spends}"));
-    };
+fn service(base: &BaseUrl, reach: Reach) -> Finding {
     let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-    match (proxy, reach(&base)) {
+    match (proxy, reach(base)) {
         (Some(name), _) if base.as_str().starts_with("https:") => {
-            Finding::Fine(format!("reached through the proxy of {name}, and not asked; {spends}"))
+            Finding::Fine(format!("reached through the proxy of {name}, and not asked; {SPENDS}"))
         }
         (_, Ok(reached)) => Finding::Fine(reached),
         (_, Err(reason)) => Finding::Warning(reason),

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc};
 
 use color_eyre::eyre::{Result, WrapErr};
-use futures_util::{FutureExt, future::try_join_all};
+use futures_util::{FutureExt, future::join_all};
 use tokio::{
-    sync::oneshot,
+    sync::{Notify, oneshot},
     task::{JoinHandle, spawn_blocking},
 };
 
@@ -39,6 +39,16 @@ impl Polling {
         let (fingerprint, shown_id) = (id.fingerprint(base.as_str()), id.last4());
         let client = Client::new(base, id, Timeouts::default())?;
         Ok(Self { client, rps, fingerprint, shown_id, requests: Requests::default() })
+    }
+
+    /// Whether another one has the same ID at the same service, and names another limit for it.
+    pub fn contradicts(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint && self.rps != other.rps
+    }
+
+    /// The limit of the ID, in requests a second.
+    pub fn rps(&self) -> f64 {
+        self.rps
     }
 
     /// What makes pollers of it, one after the other.
@@ -140,8 +150,19 @@ async fn polling_until(
                 biased;
                 () = halted.clone() => Ok(()),
                 () = begin.clone() => {
-                    let pollers = setups.iter().map(|setup| poller::run(setup(), halted.clone()));
-                    try_join_all(pollers).await.map(drop)
+                    let failed = Notify::new();
+                    // When one fails the others end in order before that is said.
+                    let end = async {
+                        tokio::select! {
+                            () = halted.clone() => {}
+                            () = failed.notified() => {}
+                        }
+                    };
+                    let end = end.shared();
+                    let run = async |setup: Setup<Counted<HttpWire>>| {
+                        poller::run(setup, end.clone()).await.inspect_err(|_| failed.notify_one())
+                    };
+                    join_all(setups.iter().map(|setup| run(setup()))).await.into_iter().collect()
                 }
             }
         });

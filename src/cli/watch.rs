@@ -105,13 +105,18 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
     let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    let runtime = super::runtime()?;
+    // First: what comes while the ID's command runs is a wish, or an end, as later.
+    let (signal, reload) = {
+        let _entered = runtime.enter();
+        signals::listen_where_no_terminal_hangs_up()?
+    };
     let staff = Staff::new(settings.clone())?;
     log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
-    let ended = super::runtime()?.block_on(async {
+    let ended = runtime.block_on(async {
         let clock = Clock::system();
         let _keeper = store.keep_backups(clock.clone())?;
-        let (signal, reload) = signals::listen_where_no_terminal_hangs_up()?;
         let signal = signal.shared();
         let is_seen = io::stderr().is_terminal();
         // A line that is drawn again and again is read out again and again.

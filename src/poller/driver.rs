@@ -35,6 +35,7 @@ use crate::{
         ids::RowId,
         need::Need,
         observation::Failure,
+        transaction::Transaction,
     },
     store::{self, Follower, Observed, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
 };
@@ -356,15 +357,23 @@ impl<W: Wire> Driver<W> {
         }
     }
 
-    /// Goes by what an answer of our own has made of its transaction. Before that is asked about again it is read anew, with
-    /// what others have written meanwhile.
+    /// Goes by what an answer of our own has made of its transaction. What others have written meanwhile counts all the same:
+    /// before it is asked about again it is read anew, and before it is forgotten.
     async fn take_in(&mut self, id: RowId, observed: Observed) -> Result<(), PollerError> {
         if observed.has_taught {
             let profile = self.setup.profile.clone();
             self.experience = Arc::new(self.read(move |reader| reader.experience(&profile)).await?);
         }
-        let now = self.setup.clock.now();
-        match observed.transaction.and_then(|transaction| self.eyes().turn(&transaction, now)) {
+        let turn = |transaction: Option<Transaction>, now| self.eyes().turn(&transaction?, now);
+        let mut now = self.setup.clock.now();
+        let mut turn_of = turn(observed.transaction, now);
+        if turn_of.as_ref().is_none_or(|turn| turn.standing.is_none()) {
+            // Nobody looks again at what is forgotten: it is as it stands now that counts.
+            let transaction = self.read(move |reader| reader.outline(id)).await?;
+            now = self.setup.clock.now();
+            turn_of = turn(transaction, now);
+        }
+        match turn_of {
             Some(turn) => self.carry_out(turn, now),
             None => self.core.scheduler.forget(id),
         }

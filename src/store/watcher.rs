@@ -5,7 +5,7 @@
 //! starts with the first subscriber.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
@@ -96,9 +96,8 @@ impl Watcher {
             let (alive, end) = mpsc::channel();
             // Here, so that a file that goes away from now on is missed.
             let connection = connection::open_for_reading(&self.path)?;
-            let log = Glance::new(connection::companion(&self.path, "-wal"));
             let health = Arc::downgrade(&self.health);
-            let lookout = Lookout { connection, log, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
+            let lookout = Lookout { connection, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
             let last = lookout.look().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
@@ -113,16 +112,15 @@ impl Watcher {
 /// Looks after other processes.
 struct Lookout {
     connection: Connection,
-    log: Glance,
     health: Weak<Health>,
     bells: Bells,
     own: Arc<AtomicI64>,
 }
 
 impl Lookout {
-    fn run(mut self, end: &Receiver<()>, mut last: Seen) {
+    fn run(self, end: &Receiver<()>, mut last: Seen) {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            let has_committed = self.log.may_be_another() && self.has_another_committed(&mut last);
+            let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
                 self.bells.ring(Wrote::News);
             }
@@ -147,55 +145,6 @@ impl Lookout {
     fn version(&self) -> rusqlite::Result<i64> {
         // Kept: to prepare it costs more than to ask.
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
-    }
-}
-
-/// The metadata of the log: one system call, where SQLite locks and reads; and no commit leaves them as they were.
-struct Glance {
-    path: PathBuf,
-    /// When it was written to and how long it is, at the last look.
-    stamp: Option<Stamp>,
-    /// For how many looks that has been so.
-    looks: u32,
-}
-
-impl Glance {
-    fn new(path: PathBuf) -> Self {
-        Self { path, stamp: None, looks: 0 }
-    }
-
-    /// Whether there may have been a commit since the last look.
-    fn may_be_another(&mut self) -> bool {
-        /// Every two seconds, for file systems whose times can't be relied on.
-        const IN_ANY_CASE: u32 = 8;
-        let stamp = Stamp::of(&self.path);
-        self.looks = if stamp == self.stamp { self.looks + 1 } else { 0 };
-        self.stamp = stamp;
-        // At the look after, too: of two commits in one tick of the file's clock we may have seen the first alone.
-        self.looks <= 1 || self.looks.is_multiple_of(IN_ANY_CASE) || self.stamp.is_none()
-    }
-}
-
-/// When a file was written to, as its file system counts it, and its bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    written: (i64, i64),
-    bytes: u64,
-}
-
-impl Stamp {
-    /// Nothing where there is no such file.
-    #[cfg(unix)]
-    fn of(path: &Path) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let file = path.metadata().ok()?;
-        Some(Self { written: (file.mtime(), file.mtime_nsec()), bytes: file.size() })
-    }
-
-    /// Elsewhere the time of a file that is open isn't kept up.
-    #[cfg(not(unix))]
-    fn of(_path: &Path) -> Option<Self> {
-        None
     }
 }
 
@@ -264,7 +213,6 @@ mod tests {
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
         let lookout = Lookout {
             connection: connection::open_for_reading(&path).unwrap(),
-            log: Glance::new(PathBuf::new()),
             health: Weak::new(),
             bells: here.watcher.bells.clone(),
             own: Arc::clone(&here.watcher.own),
@@ -287,24 +235,5 @@ mod tests {
             || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
         earlier();
         assert!(lookout.has_another_committed(&mut last) && !lookout.has_another_committed(&mut last));
-    }
-
-    #[test]
-    fn a_log_that_stays_as_it_is_is_asked_about_no_more_but_now_and_then() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hoptop.db");
-        let store = Store::open(&path).unwrap();
-        let mut log = Glance::new(connection::companion(&path, "-wal"));
-        let mut looks = |most| (0..most).filter(|_| log.may_be_another()).count();
-        track(&store, 1);
-        assert_eq!((looks(2), looks(6), looks(8)), (2, 0, if cfg!(unix) { 1 } else { 8 }));
-        for number in 2..20 {
-            track(&store, number);
-            assert_eq!(looks(1), 1, "after commit {number}");
-        }
-        drop(store);
-        assert!(!path.with_extension("db-wal").exists());
-        let mut gone = Glance::new(connection::companion(&path, "-wal"));
-        assert!((0..20).all(|_| gone.may_be_another()), "without one SQLite is asked");
     }
 }

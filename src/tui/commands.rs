@@ -37,6 +37,7 @@ pub(super) fn pause(store: &Store, profiles: &[String], until: Option<DateTime<U
     profiles.iter().try_for_each(|profile| store.pause(profile, until).wait())?;
     Ok(match (until, profiles.len()) {
         (Some(_), ..=1) => "Polling is paused for this profile, wherever it is polled.".into(),
+        (Some(_), 2) => "Polling is paused for both profiles, wherever they are polled.".into(),
         (Some(_), all) => format!("Polling is paused for all {all} profiles, wherever they are polled."),
         (None, _) => "Polling goes on.".into(),
     })

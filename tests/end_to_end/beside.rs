@@ -1,8 +1,10 @@
 //! Several integrator IDs in one dashboard, each with its own service here, its own limit and its own budget.
 
+use std::fs;
+
 use super::{
     SUCCESS,
-    common::{Batch, Home, Simulation},
+    common::{Batch, Ended, Home, Simulation},
     session::Session,
 };
 
@@ -35,6 +37,16 @@ fn two_ids_are_polled_and_shown_side_by_side_each_within_its_own_budget() {
     assert_eq!(session.end().0.exit_code(), 0);
     // The simulated services count for themselves.
     assert_eq!((fast.end_within_budget(), slow.end_within_budget()), (12, 3));
+
+    // One ID has one limit.
+    let mut contradiction = home.hoptop(&["--profile", "prod", "--plain"]);
+    contradiction.env("PROD", "one-and-the-same-3333").env("PARTNER", "one-and-the-same-3333");
+    let file = home.path().join("config/hoptop/config.toml");
+    let settings = fs::read_to_string(&file).unwrap();
+    let partner = settings.lines().filter(|line| line.starts_with("base_url")).nth(1).unwrap();
+    fs::write(&file, settings.replace(&format!("{partner}\n"), "")).unwrap();
+    Ended::of(contradiction.output().unwrap())
+        .assert_refused(1, &["profiles prod and partner have the same ID", "10 and 1 requests/s"]);
 
     // An ID that is missing keeps nobody waiting for it in vain.
     let mut without = home.hoptop(&["--profile", "prod"]);

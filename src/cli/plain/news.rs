@@ -59,11 +59,11 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
     let AlertCounts { firing: [critical, warning, info], set_aside } = reader.alert_counts(now)?;
     let alerts = format!("{critical} critical, {warning} warning, {info} info");
     let mut lines = vec![
-        format!("hoptop, profile {}. {tracked}", text::clean(&setting.profile)),
+        format!("hoptop, profile {}. {tracked}", text::clean(&setting.profiles().collect::<Vec<_>>().join(", "))),
         format!("Alerts: {alerts}; acknowledged or snoozed {set_aside}."),
     ];
     for alert in reader.profile_alerts()?.iter().filter(|alert| setting.shows(&alert.profile)) {
-        lines.push(of_profile(alert.rule, &alert.message));
+        lines.push(format!("{}{}", setting.whose(&alert.profile), of_profile(alert.rule, &alert.message)));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
         lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), what_to_do(&tx, now, setting.zone)));
@@ -103,7 +103,8 @@ impl News<'_> {
         let of_profile = self.heard.changes.iter().filter(|change| {
             change.transaction.is_none() && self.setting.shows(&change.profile) && matters(&change.what)
         });
-        lines.extend(of_profile.map(|change| timed(change.at, self.setting, &sentence(&change.what))));
+        let whose = |change: &Change| format!("{}{}", self.setting.whose(&change.profile), sentence(&change.what));
+        lines.extend(of_profile.map(|change| timed(change.at, self.setting, &whose(change))));
         let mut groups = self.groups();
         groups.sort_by_key(|group| group.at);
         lines.extend(groups.iter().map(|group| timed(group.at, self.setting, &self.told(group))));

@@ -3,11 +3,10 @@
 //!
 //! It must never go on with settings that are wrong, nor lose an answer or an alert over others.
 
-use color_eyre::eyre::Result;
-use tokio::{
-    sync::{oneshot, watch},
-    task::spawn_blocking,
-};
+use std::thread;
+
+use color_eyre::eyre::{Result, WrapErr};
+use tokio::sync::{oneshot, watch};
 
 use super::Line;
 use crate::{
@@ -23,6 +22,7 @@ use crate::{
     config::{self, Environment, Flags, Settings},
     herald::Way,
     poller::Scope,
+    program,
     store::Store,
 };
 
@@ -49,7 +49,9 @@ impl Staff {
     fn anew(flags: Flags, before: &Settings) -> Result<Self> {
         let Settings { db, profile, state_dir, .. } = before.clone();
         let flags = Flags { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
-        Self::new(config::load(flags, &Environment::process())?)
+        let settings = config::load(flags, &Environment::process())?;
+        program::hide(settings.id_variables.clone());
+        Self::new(settings)
     }
 }
 
@@ -72,6 +74,10 @@ pub(super) async fn serve(mut staff: Staff, mut office: Office<'_>, mut left: on
     loop {
         let requests = staff.polling.requests.clone();
         let Some(next) = office.work(staff, &mut left).await? else { return Ok(()) };
+        if left.try_recv().is_ok() {
+            // It was over while they made room for each other.
+            return Ok(());
+        }
         staff = next;
         // What was counted is counted on.
         staff.polling.requests = requests;
@@ -88,17 +94,11 @@ impl Office<'_> {
         let herald = telling::start(ways, &settings.profile, self.store, self.clock).await?;
         let place = Place::of(&settings, Scope::Everything);
         let mut poller = Running::start(polling, self.store.clone(), self.clock.clone(), place)?;
-        let next = loop {
-            tokio::select! {
-                _ = &mut *left => break None,
-                fault = poller.fault() => return Err(fault),
-                () = self.reload.wanted() => {}
-            }
-            let (flags, before) = (self.flags.clone(), settings.clone());
-            match spawn_blocking(move || Staff::anew(flags, &before)).await? {
-                Ok(staff) => break Some(staff),
-                Err(wrong) => self.say(&format!("{}; everything goes on as before", sentence(&wrong))),
-            }
+        let next = tokio::select! {
+            biased;
+            _ = &mut *left => None,
+            fault = poller.fault() => return Err(fault),
+            next = self.next(&settings) => Some(next?),
         };
         let stopped = poller.stop().await;
         // Who asks once more doesn't wait for others to be told.
@@ -108,6 +108,24 @@ impl Office<'_> {
             _ = again => tracing::warn!("a second signal came before all alerts were told"),
         }
         stopped.map(|()| next)
+    }
+
+    /// Those who are to take over, once somebody wishes it and the settings of then are right.
+    async fn next(&mut self, before: &Settings) -> Result<Staff> {
+        loop {
+            self.reload.wanted().await;
+            let (flags, before) = (self.flags.clone(), before.clone());
+            let (sender, read) = oneshot::channel();
+            // On a thread of its own: whoever ends meanwhile doesn't wait for the ID's command.
+            let read_anew = move || {
+                sender.send(Staff::anew(flags, &before)).ok();
+            };
+            thread::Builder::new().name("settings".into()).spawn(read_anew)?;
+            match read.await.wrap_err("the settings could not be read")? {
+                Ok(staff) => return Ok(staff),
+                Err(wrong) => self.say(&format!("{}; everything goes on as before", sentence(&wrong))),
+            }
+        }
     }
 
     /// Says something on standard error.

@@ -5,7 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{Model, Setting};
-use crate::{domain::span, store::PollerReport};
+use crate::{
+    domain::{span, text},
+    store::PollerReport,
+};
 
 /// A profile beside the one in force.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +70,11 @@ impl Setting {
     /// Whether what concerns this profile as a whole is shown.
     pub fn shows(&self, profile: &str) -> bool {
         self.profiles().any(|shown| shown == profile)
+    }
+
+    /// Whose something is, before what is said of it: nothing where only one profile is shown.
+    pub fn whose(&self, profile: &str) -> String {
+        if self.beside.is_empty() { String::new() } else { format!("{}: ", text::clean(profile)) }
     }
 
     /// The profile in force, then those beside it.

@@ -60,16 +60,18 @@ columns! {
     Age "age" "AGE" 4 5 right,
     /// How long until the deadline.
     Due "due" "DUE" 5 3 right,
+    /// Of several profiles that are shown, whose it is.
+    Profile "profile" "PROFILE" 7 7 left,
     /// The ticket, or else the first label.
     Ticket "ticket" "TICKET" 9 6 left,
     /// How old the last answer is.
-    Checked "checked" "CHECKED" 7 7 right,
+    Checked "checked" "CHECKED" 7 8 right,
     /// All labels.
-    Labels "labels" "LABELS" 20 8 left,
+    Labels "labels" "LABELS" 20 9 left,
     /// How long ago there was news.
-    Changed "changed" "CHANGED" 7 9 right,
+    Changed "changed" "CHANGED" 7 10 right,
     /// The quote ID.
-    Quote "quote" "QUOTE ID" 16 10 left,
+    Quote "quote" "QUOTE ID" 16 11 left,
 }
 
 impl Column {
@@ -150,9 +152,11 @@ impl Columns {
         self.0.insert(place.unwrap_or(self.0.len()), column);
     }
 
-    /// Those that have room in a pane so wide, a blank before the first and behind each.
-    pub fn shown(&self, pane: u16) -> Vec<Column> {
+    /// Those that have room in a pane so wide, a blank before the first and behind each. Whose a transaction is stands there only
+    /// if there are `several` profiles.
+    pub fn shown(&self, pane: u16, several: bool) -> Vec<Column> {
         let mut shown = self.0.clone();
+        shown.retain(|column| several || *column != Column::Profile);
         let width = |columns: &[Column]| 1 + columns.iter().map(|column| column.width() + 1).sum::<usize>();
         // The last blank may be cut.
         while width(&shown) > usize::from(pane) + 1 {
@@ -193,13 +197,15 @@ mod tests {
     #[test]
     fn the_least_important_gives_way_first() {
         let shown = |columns: &str, pane| {
-            let shown = Columns::parse(columns).unwrap().shown(pane);
+            let shown = Columns::parse(columns).unwrap().shown(pane, false);
             shown.iter().map(|column| column.name()).collect::<Vec<_>>().join(",")
         };
         let all = Columns::default().written();
         assert_eq!(shown(&all, 80), "sev,status,tx,route,age,due,ticket,checked");
         assert_eq!(shown(&all, 62), "sev,status,tx,route,age,due,ticket");
         assert_eq!(shown(&all, 40), "sev,status,tx,due");
+        let both = Columns::default().shown(70, true);
+        assert!(both.contains(&Column::Profile) && !both.contains(&Column::Checked));
         assert_eq!(shown("quote,sev,labels", 40), "sev,labels");
         assert_eq!(shown("quote", 3), "", "nothing fits");
         assert_eq!(shown(&all, 0), "");

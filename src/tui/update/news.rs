@@ -50,7 +50,8 @@ fn raised(model: &Model, news: &News) -> Option<Effect> {
             return None;
         };
         let known = change.transaction.and_then(|row| model.transactions.get(&row));
-        let about = known.map(about).unwrap_or_default();
+        let whose = || model.setting.whose(&change.profile).trim_end_matches(": ").to_owned();
+        let about = known.map_or_else(whose, about);
         (severity > Severity::Info).then_some((rule, about))
     });
     let raised: Vec<_> = raised.collect();

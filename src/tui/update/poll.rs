@@ -48,7 +48,7 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Offers how long nothing is to be polled; if nothing is by now, polls again.
 pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
-    if model.paused_until(now.wall).is_some() {
+    if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
         return vec![Effect::Pause(None)];
     }
     let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));

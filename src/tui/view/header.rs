@@ -1,5 +1,7 @@
 //! The top: who and how it goes, the saved views with their counts, the time; a banner; the filter.
 
+use std::collections::BTreeSet;
+
 use ratatui::{
     Frame,
     layout::Rect,
@@ -10,7 +12,7 @@ use tui_input::Input;
 
 use super::{Look, put_lines};
 use crate::{
-    domain::{advice, text, width},
+    domain::{advice, width},
     tui::{
         command::Id,
         model::{Overlay, list::Tab},
@@ -78,12 +80,13 @@ pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
         // What to do comes first: on a narrow screen the end is cut off.
         (None, Some(alert)) => {
             let rule = alert.rule;
-            let whose = match look.model.beside.is_empty() {
-                true => String::new(),
-                false => format!("{}: ", text::clean(&alert.profile)),
+            let others: BTreeSet<&str> = look.model.profile_alerts.iter().map(|alert| alert.profile.as_str()).collect();
+            let more = match others.len() {
+                ..=1 => String::new(),
+                all => format!("and {} more: ", all - 1),
             };
-            let (name, action) = (rule.name().to_uppercase(), advice::profile_action(rule));
-            format!(" {whose}{name}: {action} ({}) ", alert.message)
+            let (whose, name) = (look.model.setting.whose(&alert.profile), rule.name().to_uppercase());
+            format!(" {whose}{more}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),
     };

@@ -13,7 +13,7 @@ const BELOW_HEIGHT: u16 = 24;
 /// Below so many rows everything but the list gives way.
 const LOW: u16 = 14;
 /// So many profiles beside the one in force have room for a line.
-const BESIDE: usize = 3;
+const BESIDE: usize = 4;
 /// From so many rows on there is room for all of what to say and what to do below the list.
 const HIGH: u16 = 22;
 

@@ -16,7 +16,7 @@ use crate::{
         alert::{self, Alert},
         glance,
         ids::RowId,
-        span,
+        span, text,
         transaction::Transaction,
         width,
     },
@@ -72,9 +72,13 @@ fn block<'a>(look: &Look<'_>) -> Block<'a> {
         ))
 }
 
+fn shown(look: &Look<'_>, width: u16) -> Vec<Column> {
+    look.model.list.columns.shown(width, !look.model.beside.is_empty())
+}
+
 fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for column in look.model.list.columns.shown(width) {
+    for column in shown(look, width) {
         text.push_str(&aligned(column, column.title(), look));
         text.push(' ');
     }
@@ -93,7 +97,7 @@ fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) 
     let tx = look.model.transactions.get(&row)?;
     let selected = look.model.list.selected == Some(row);
     let mut spans = vec![Span::raw(marks::letter(look, row, range))];
-    for column in look.model.list.columns.shown(columns_of_pane) {
+    for column in shown(look, columns_of_pane) {
         let (text, style) = cell(look, tx, column);
         spans.push(Span::styled(aligned(column, &text, look), style));
         spans.push(Span::raw(" "));
@@ -117,6 +121,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Route => (glance::route(tx), Style::new()),
         Column::Age => (span::short(tx.age(now)), Style::new()),
         Column::Due => (glance::due(tx, now), due(look, tx)),
+        Column::Profile => (text::clean(&tx.profile), theme.dim()),
         Column::Ticket => (glance::ticket(tx).to_owned(), theme.dim()),
         Column::Checked => (glance::checked(tx, now), theme.dim()),
         Column::Changed => (glance::changed(tx, now), theme.dim()),

@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// Columns of what a line begins with.
+const LABEL: usize = 7;
+
 pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
     match pane.height {
@@ -74,12 +77,12 @@ fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
     Line::raw(width::cut(&text, columns, look.theme.ellipsis))
 }
 
-fn label(look: &Look<'_>, text: &str) -> Span<'static> {
-    Span::styled(format!(" {} ", width::fit(&text::clean(text), 7, look.theme.ellipsis)), look.theme.label())
+fn label(look: &Look<'_>, text: &str, columns: usize) -> Span<'static> {
+    Span::styled(format!(" {} ", width::fit(&text::clean(text), columns, look.theme.ellipsis)), look.theme.label())
 }
 
 fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let mut spans = vec![label(look, "ALERTS")];
+    let mut spans = vec![label(look, "ALERTS", LABEL)];
     let severities = [Severity::Critical, Severity::Warning, Severity::Info];
     for (severity, count) in severities.into_iter().zip(look.model.overview.alerts) {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
@@ -121,15 +124,25 @@ fn way_to_the_list(look: &Look<'_>, line: &[Span<'_>], columns: usize) -> Vec<Sp
     vec![Span::raw(gap), Span::styled(key.to_owned(), look.theme.key()), Span::raw(HINT)]
 }
 
-/// The budgets: of the profile in force, and of as many beside it as have room.
+/// The budgets: of the profile in force, and of as many beside it as have room; the last says how many have none.
 fn budgets(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let shown = 1 + usize::from(layout::beside(look.model));
-    look.model.budgets(look.now.wall).take(shown).map(|of| budget(look, &of, columns)).collect()
+    /// Longer names are cut.
+    const NAME: usize = 16;
+    let beside = layout::beside(look.model);
+    let name = look.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
+    let name = if look.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
+    let shown = look.model.budgets(look.now.wall).take(1 + usize::from(beside));
+    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(look, &of, (name, columns))).collect();
+    let hidden = look.model.beside.len() - usize::from(beside);
+    if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
+        last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), look.theme.dim()));
+    }
+    lines
 }
 
 /// Whether it can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no room is
 /// left out whole, the least important first.
-fn budget(look: &Look<'_>, of: &Budget<'_>, columns: usize) -> Line<'static> {
+fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, usize)) -> Line<'static> {
     let name = if look.model.beside.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
@@ -139,7 +152,7 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, columns: usize) -> Line<'static> {
         let paused = format!("paused until {until}: {} polls again  ", look.key(Id::Pause));
         pieces.push(Span::styled(paused, look.theme.warning()));
     }
-    let report = of.report.filter(|report| report.health != "waiting");
+    let report = of.report.filter(|report| report.health != "waiting" && !is_in_the_way(look, &report.health));
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };
         let verdict = need.word();
@@ -160,11 +173,17 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, columns: usize) -> Line<'static> {
             format!("{} to poll", need.unsettled),
         ];
         pieces.extend(rest.map(|text| Span::styled(text, look.theme.dim())));
+    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(look, &report.health)) {
+        pieces.push(Span::styled(format!("{}  ", text::clean(&trouble.health)), look.theme.critical()));
+        pieces.push(oldest);
+        let error = trouble.last_error.as_deref().map(text::clean).unwrap_or_default();
+        let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
+        pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), look.theme.ellipsis)));
     } else {
         pieces.push(Span::styled("not spent: nobody polls  ", look.theme.warning()));
         pieces.push(oldest);
     }
-    let mut line = Line::from(label(look, name));
+    let mut line = Line::from(label(look, name, label_columns));
     for piece in pieces {
         if line.width() + width::of(piece.content.trim_end()) <= columns {
             line.push_span(piece);
@@ -173,15 +192,16 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, columns: usize) -> Line<'static> {
     line
 }
 
-/// Of several: with which ID, and what stands in the way if anything does. Of one the header says that.
+/// Of several: with which ID. Of one the header says that.
 fn whose(look: &Look<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
     let Some(report) = of.report.filter(|_| !look.model.beside.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', look.theme.ellipsis);
-    let mut pieces = vec![Span::styled(format!("{id}  "), look.theme.dim())];
-    if !matches!(report.health.as_str(), "live" | "paused") {
-        pieces.push(Span::styled(format!("{}  ", text::clean(&report.health)), look.theme.critical()));
-    }
-    pieces
+    vec![Span::styled(format!("{id}  "), look.theme.dim())]
+}
+
+/// Whether what stands in the way of one of several is to be said, since no other line does.
+fn is_in_the_way(look: &Look<'_>, health: &str) -> bool {
+    !look.model.beside.is_empty() && !matches!(health, "live" | "paused" | "waiting")
 }
 
 /// Seconds as long as a person can compare them.
@@ -216,7 +236,8 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
             format!("{}{whose}{rest}   {} requests   last error {error}", report.health, report.requests)
         }
     };
-    let label = label(look, "POLL");
+    let text = format!("{}{text}", setting.whose(&setting.profile));
+    let label = label(look, "POLL", LABEL);
     let room = columns.saturating_sub(width::of(&label.content));
     Line::from(vec![label, Span::raw(width::cut(&text, room, look.theme.ellipsis))])
 }

@@ -14,14 +14,14 @@ fn columns(model: &Desk) -> String {
 fn a_column_is_switched_off_and_on_in_place_for_this_view_alone() {
     let mut model = dashboard("5");
     press(&mut model, &["C", "5"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,due,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,due,profile,ticket,checked,labels,changed");
     assert!(matches!(&model.overlay, Overlay::Menu(menu) if menu.cursor == 4), "the menu stays, the cursor too");
     press(&mut model, &["j", "Enter", "Esc"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,profile,ticket,checked,labels,changed");
     press(&mut model, &["2"], now());
     assert_eq!(columns(&model), Columns::default().written());
     press(&mut model, &["5", "C", "5"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,age,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,age,profile,ticket,checked,labels,changed");
 }
 
 #[test]

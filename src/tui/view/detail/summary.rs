@@ -9,7 +9,6 @@ use crate::domain::{
     ids::TxHash,
     record::StatusRecord,
     route::{self, RouteKind},
-    text,
     transaction::Transaction,
 };
 
@@ -52,11 +51,8 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
     let record = tx.learned.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
     let alerts: Vec<_> = look.model.alerts_of(tx.id).iter().map(|alert| stands(look, alert)).collect();
-    // Where only one is shown the header has said it.
-    let profile = Some(text::clean(&tx.profile)).filter(|_| !look.model.beside.is_empty());
     let facts = [
         ("hash", Some(tx.told.transaction_id.to_string())),
-        ("profile", profile),
         ("refund to", tx.told.from_address.clone()),
         ("id", own_id(tx)),
         ("integrator", record.and_then(|record| record.integrator.clone())),

@@ -17,12 +17,13 @@ use crate::domain::{
     width,
 };
 
-/// The hash, the way, the ticket.
+/// The hash, the way, the ticket; of several profiles first whose it is.
 pub(super) fn title(look: &Look<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
     let hash_room = columns.saturating_sub(40).max(18);
     let hash = width::cut_middle(tx.told.transaction_id.as_str(), hash_room, look.theme.ellipsis);
     let ticket = tx.told.ticket.as_deref().unwrap_or("");
-    let title = format!("{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    let whose = look.model.setting.whose(&tx.profile);
+    let title = format!("{whose}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
     Line::from(Span::styled(width::cut(title.trim_end(), columns, look.theme.ellipsis), look.theme.label()))
 }
 

@@ -138,7 +138,8 @@ fn settled(spread: &Spread) -> String {
 
 /// What matters most, in the filter's place: of all routes, whichever is chosen.
 pub(super) fn headline(look: &Look<'_>, columns: u16) -> Line<'static> {
-    let mut line = Line::from(Span::styled(" Stats  ", look.theme.label()));
+    let whose = look.model.setting.whose(&look.model.setting.profile);
+    let mut line = Line::from(Span::styled(format!(" Stats  {whose}"), look.theme.label()));
     let mut pieces = Vec::new();
     if let Some(all) = look.model.charts.spreads().first() {
         pieces.push(Span::raw(settled(all)));
