@@ -130,9 +130,11 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
         let reading = piped::read(source, signal.clone(), &clock, (watching.bar.line.clone(), pipe));
         while watching.look(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
-            watching.complain(
-                "nothing that is tracked matches; `hoptop list` shows what is, `hoptop import FILE` brings a batch",
-            );
+            let (said, is_unknown) = look::why_nothing(&watching.follower, &watching.question(clock.now().wall))?;
+            watching.complain(&said);
+            if is_unknown && args.until_settled {
+                return Ok(Exit::Usage);
+            }
         }
         watching.is_seen = is_seen;
         if is_seen {

@@ -157,6 +157,23 @@ fn only_what_the_filter_names_decides_how_watching_ends() {
 }
 
 #[test]
+fn a_name_that_nothing_has_never_ends_well() {
+    let batch = Batch::of(1, SUCCESS);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    let until_settled = |filter: &[&str]| home.watch(&simulation.url, &[filter, &["--until-settled"]].concat());
+    assert_eq!(until_settled(&["label:batch-9"]).code, Some(0));
+    // What is settled by now is fine; what was never there isn't.
+    for fine in [&["is:unsettled"][..], &["label:batch-9", "is:unsettled"], &["is:unsettled -label:batch-10"]] {
+        assert_eq!(until_settled(fine).code, Some(0), "{fine:?}");
+    }
+    for unknown in ["label:batch-10", "ticket:SUP-99", "profile:partner"] {
+        until_settled(&[unknown, "is:unsettled"])
+            .assert_refused(2, &[&format!("in profile default has {}", unknown.to_lowercase())]);
+    }
+}
+
+#[test]
 fn a_kill_in_the_middle_loses_nothing() {
     let batch = thirty();
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));

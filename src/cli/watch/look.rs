@@ -13,9 +13,10 @@ use crate::{
         filter::Filter,
         forecast::Quantile,
         ids::RowId,
+        text,
         transaction::{Told, Transaction},
     },
-    store::{Follower, Listed, News, PollerReport, Progress, StoreError},
+    store::{Follower, Listed, News, PollerReport, Progress, Reader, StoreError},
 };
 
 /// What is to be read of the store.
@@ -102,6 +103,24 @@ impl Found {
             Ok(found)
         })
     }
+}
+
+/// What to say where nothing matches, and whether that is since nothing has what the filter names: it may be mistyped, or its batch
+/// is missing, so that it didn't end well.
+pub(super) fn why_nothing(follower: &Follower, question: &Question) -> Result<(String, bool), StoreError> {
+    const WAY_OUT: &str = "`hoptop list` shows what is, `hoptop import FILE` brings a batch";
+    let is_unknown = |reader: &Reader, filter: &Filter| {
+        Ok::<_, StoreError>(reader.listing(&filter.of_profile(&question.profile), question.now).count()? == 0)
+    };
+    follower.read(|reader| {
+        for (name, alone) in question.filter.iter().flat_map(Filter::named) {
+            if is_unknown(reader, &alone)? {
+                let (name, profile) = (text::clean(&name), text::clean(&question.profile));
+                return Ok((format!("nothing that is tracked in profile {profile} has {name}; {WAY_OUT}"), true));
+            }
+        }
+        Ok((format!("nothing that is tracked matches; {WAY_OUT}"), false))
+    })
 }
 
 /// By when one should be settled, as nine of ten are; nothing if nobody waits for it.

@@ -86,6 +86,20 @@ impl Filter {
         Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
     }
 
+    /// What it asks for by a name, such as `label:batch-17`, each with the filter that asks for nothing else.
+    pub fn named(&self) -> Vec<(String, Self)> {
+        let named = |term: &term::Term| {
+            let name = match &term.test {
+                term::Test::Label(label) => format!("label:{label}"),
+                term::Test::Ticket(ticket) => format!("ticket:{ticket}"),
+                term::Test::Profile(profile) => format!("profile:{profile}"),
+                _ => return None,
+            };
+            (!term.negated).then(|| (name, Self { terms: vec![term.clone()], sort: self.sort.clone() }))
+        };
+        self.terms.iter().filter_map(named).collect()
+    }
+
     /// The same of one profile alone.
     #[must_use]
     pub fn of_profile(&self, profile: &str) -> Self {
