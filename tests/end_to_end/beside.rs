@@ -23,12 +23,9 @@ fn two_ids_are_polled_and_shown_side_by_side_each_within_its_own_budget() {
         let csv = home.write("batch.csv", &batch.csv);
         assert_eq!(home.run(&["--profile", profile, "import", &csv]).code, Some(0));
     }
-    let dashboard = |partner: &str| {
-        let mut command = home.hoptop(&["--profile", "prod"]);
-        command.env("PROD", "an-id-of-prod-1111").env("PARTNER", partner);
-        command
-    };
-    let mut session = Session::start(&dashboard("an-id-of-partner-2222"), (120, 36));
+    let mut dashboard = home.hoptop(&["--profile", "prod"]);
+    dashboard.env("PROD", "an-id-of-prod-1111").env("PARTNER", "an-id-of-partner-2222");
+    let mut session = Session::start(&dashboard, (120, 36));
     session.wait_for(&["4 Done 15", " prod ", "…1111", " partner ", "…2222"]);
     let screen = session.text();
     let of = |name: &str| screen.lines().find(|line| line.starts_with(&format!(" {name}"))).unwrap();
