@@ -9,7 +9,7 @@ use hoptop::{
         effect::Effect,
         keymap,
         keys::Keys,
-        model::{Model, Setting},
+        model::{Model, Setting, polled::Polled},
         update::{Heard, Msg, update},
     },
 };
@@ -28,7 +28,11 @@ impl Desk {
         let news = Follower::new(store).unwrap().news().unwrap();
         let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
         let mut desk = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
-        desk.take(Msg::News(Box::new(Heard { news, oldest_answer, ..Heard::default() })));
+        desk.take(Msg::News(Box::new(Heard {
+            news,
+            own: Polled { oldest_answer, ..Polled::default() },
+            ..Heard::default()
+        })));
         assert!(desk.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");
         desk
     }

@@ -71,7 +71,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     ];
     Ok(Settings {
         db: db.0,
-        config_file: inputs.config.as_ref().map(|(path, _)| path.clone()),
+        config_file: inputs.config_file(),
         state_dir: state.0,
         profile: inputs.name.0,
         base_url: base_url.map(|(url, _)| url),
@@ -187,8 +187,8 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The profiles that are polled beside this one, with what people are shown of that. Flags and variables are about this one; a base URL that
-    /// isn't said is this one's.
+    /// The profiles that are polled beside this one, with what people are shown of that. Flags and variables are about this one; a
+    /// base URL that isn't said is this one's.
     fn beside(&self, flags: Vec<String>, base_url: Option<&String>) -> Result<(Vec<Account>, Entry), ConfigError> {
         let flags = of_flag_value(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
@@ -205,7 +205,7 @@ impl<'a> Inputs<'a> {
             accounts.push(Account {
                 base_url: profile.base_url.as_ref().or(base_url).cloned(),
                 id: self.id_of(&profile),
-                config_file: self.config.as_ref().map(|(path, _)| path.clone()),
+                config_file: self.config_file(),
                 profile: name,
                 rps,
             });
@@ -247,6 +247,10 @@ impl<'a> Inputs<'a> {
         variable
             .or_else(|| profile.integrator_id_file.as_ref().map(|path| IdSource::File(self.resolve(path))))
             .or_else(|| profile.integrator_id_command.clone().map(IdSource::Command))
+    }
+
+    fn config_file(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|(path, _)| path.clone())
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {

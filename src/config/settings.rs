@@ -163,8 +163,13 @@ impl Settings {
     }
 
     fn account(&self) -> Account {
-        let Self { profile, base_url, rps, id, config_file, .. } = self.clone();
-        Account { profile, base_url, rps, id, config_file }
+        Account {
+            profile: self.profile.clone(),
+            base_url: self.base_url.clone(),
+            rps: self.rps,
+            id: self.id.clone(),
+            config_file: self.config_file.clone(),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
         alerts::{AlertPage, AlertRow},
         list::{PageRequest, Tab},
         marks::{self, Marks},
+        polled::Polled,
     },
     update::{Heard, Msg, update},
 };
@@ -292,7 +293,8 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
         news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });
     }
     let (profile_alerts, oldest_answer) = (desk.profile_alerts.clone(), desk.oldest_answer());
-    desk.take(Msg::News(Box::new(Heard { news, poller, profile_alerts, oldest_answer, ..Heard::default() })), now)
+    let own = Polled { poller, oldest_answer, ..Polled::default() };
+    desk.take(Msg::News(Box::new(Heard { news, own, profile_alerts, ..Heard::default() })), now)
 }
 
 /// Presses keys, one after the other; what the last of them brings.

@@ -11,10 +11,10 @@ use super::{
     model::{
         Listing, Overview,
         alerts::{AlertList, AlertPage, AlertRow},
-        beside::Neighbour,
         history::History,
         list::{PageRequest, Tab},
         marks::Marks,
+        polled::Polled,
         raw::Body,
         stats::Statistics,
     },
@@ -92,22 +92,23 @@ pub(super) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Nam
     Ok(Names { of, beginning, words, is_whole })
 }
 
-/// How these profiles are polled.
-pub(super) fn beside(reader: &Reader, profiles: Vec<String>, now: DateTime<Utc>) -> Result<Vec<Neighbour>, StoreError> {
-    let read = |profile: String| {
-        Ok(Neighbour {
-            poller: reader.poller(&profile)?,
-            paused_until: reader.paused_until(&profile, now)?,
-            oldest_answer: reader.oldest_answer(&profile)?,
-            profile,
-        })
-    };
-    profiles.into_iter().map(read).collect()
+/// How a profile is polled.
+pub(super) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Polled, StoreError> {
+    Ok(Polled {
+        poller: reader.poller(profile)?,
+        paused_until: reader.paused_until(profile, now)?,
+        oldest_answer: reader.oldest_answer(profile)?,
+    })
 }
 
 /// What keeps alerts of these profiles from being told outside.
-pub(super) fn untold(reader: &Reader, profiles: &[String], ways: &[&str]) -> Result<Vec<String>, StoreError> {
-    let troubles = profiles.iter().map(|profile| reader.herald_troubles(profile, ways));
+pub(super) fn untold(
+    reader: &Reader,
+    (own, beside): (&String, &[String]),
+    ways: &[&str],
+) -> Result<Vec<String>, StoreError> {
+    let profiles = std::iter::once(own).chain(beside);
+    let troubles = profiles.map(|profile| reader.herald_troubles(profile, ways));
     Ok(troubles.collect::<Result<Vec<_>, _>>()?.concat())
 }
 

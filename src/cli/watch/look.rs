@@ -16,7 +16,7 @@ use crate::{
         text,
         transaction::{Told, Transaction},
     },
-    store::{Follower, Listed, News, PollerReport, Progress, Reader, StoreError},
+    store::{Follower, Listed, News, PollerReport, Progress, StoreError},
 };
 
 /// What is to be read of the store.
@@ -109,12 +109,9 @@ impl Found {
 /// is missing, so that it didn't end well.
 pub(super) fn why_nothing(follower: &Follower, question: &Question) -> Result<(String, bool), StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows what is, `hoptop import FILE` brings a batch";
-    let is_unknown = |reader: &Reader, filter: &Filter| {
-        Ok::<_, StoreError>(reader.listing(&filter.of_profile(&question.profile), question.now).count()? == 0)
-    };
     follower.read(|reader| {
         for (name, alone) in question.filter.iter().flat_map(Filter::named) {
-            if is_unknown(reader, &alone)? {
+            if reader.listing(&alone.of_profile(&question.profile), question.now).count()? == 0 {
                 let (name, profile) = (text::clean(&name), text::clean(&question.profile));
                 return Ok((format!("nothing that is tracked in profile {profile} has {name}; {WAY_OUT}"), true));
             }

@@ -6,7 +6,6 @@
 
 pub mod add;
 pub mod alerts;
-pub mod beside;
 pub mod columns;
 pub mod detail;
 pub mod detour;
@@ -21,6 +20,7 @@ pub mod memory;
 pub mod menu;
 pub mod offer;
 pub mod palette;
+pub mod polled;
 pub mod prompt;
 pub mod quote;
 pub mod raw;
@@ -38,7 +38,6 @@ pub use self::filter_line::FilterLine;
 use self::{
     add::AddForm,
     alerts::AlertList,
-    beside::Neighbour,
     detail::Detail,
     detour::Detour,
     help::HelpPage,
@@ -50,6 +49,7 @@ use self::{
     menu::Menu,
     offer::Offer,
     palette::Palette,
+    polled::Polled,
     prompt::Prompt,
     quote::QuoteForm,
     stats::Charts,
@@ -210,8 +210,6 @@ pub struct Model {
     pub overview: Overview,
     /// What keeps alerts from being told outside, as it was said.
     pub untold: Vec<String>,
-    /// The oldest answer among those that are polled.
-    pub oldest_answer: Option<DateTime<Utc>>,
     /// What is shown, in which order, and what is selected.
     pub list: List,
     /// What is marked, so that actions work on it.
@@ -238,12 +236,10 @@ pub struct Model {
     pub quote: Option<Box<QuoteForm>>,
     /// What was last said to be open, and when.
     pub looked_at: Option<(RowId, Mono)>,
-    /// What the profile's poller last said.
-    pub poller: Option<PollerReport>,
-    /// The profiles beside the one in force.
-    pub beside: Vec<Neighbour>,
-    /// Until when a person wants nothing polled, whether that has come or not: known before the poller says so.
-    pub paused_until: Option<DateTime<Utc>>,
+    /// How the profile in force is polled.
+    pub own: Polled,
+    /// How those beside it are, in the setting's order.
+    pub beside: Vec<Polled>,
     /// What stands in the way of keeping things in the store, if anything does.
     pub trouble: Option<String>,
     /// Where the person was, if everything is shown only for the sake of what they looked for.
@@ -268,13 +264,13 @@ impl Model {
     /// A dashboard that knows nothing yet.
     pub fn new(setting: Setting, size: (u16, u16)) -> Self {
         Self {
-            beside: Neighbour::all(&setting),
+            own: Polled::default(),
+            beside: vec![Polled::default(); setting.beside.len()],
             setting,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
             profile_alerts: Vec::new(),
             overview: Overview::default(),
-            oldest_answer: None,
             untold: Vec::new(),
             list: List::default(),
             marks: Marks::default(),
@@ -289,8 +285,6 @@ impl Model {
             memory: Memory::default(),
             quote: None,
             looked_at: None,
-            poller: None,
-            paused_until: None,
             trouble: None,
             detour: None,
             notice: None,
@@ -460,20 +454,19 @@ impl Model {
         alert::urgency(self.alerts_of(row)).filter(|(fires, _)| *fires).map(|(_, severity)| severity)
     }
 
-    /// How old the oldest answer is among those that are polled.
+    /// How old the oldest answer is among those of the profile in force that are polled.
     pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
-        self.oldest_answer.map(|oldest| crate::domain::span::between(oldest, now))
+        self.own.oldest_age(now)
     }
 
-    /// The poller's report, unless no poller can be there any more.
+    /// The report of that profile's poller, unless no poller can be there any more.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
-        self.poller.as_ref().filter(|report| report.is_live(now))
+        self.own.live_poller(now)
     }
 
-    /// Until when nothing is polled, since a person wants so.
+    /// Until when nothing of that profile is polled, since a person wants so.
     pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-        self.live_poller(now)?;
-        self.paused_until.filter(|until| *until > now)
+        self.own.paused_until(now)
     }
 
     /// Says something for a while.

@@ -204,20 +204,17 @@ impl Dashboard {
     pub(super) fn read_news(&mut self) {
         self.commits.mark_unchanged();
         (self.reading, self.read_again) = (true, false);
-        let (follower, profile) = (self.follower.clone(), self.model.setting.profile.clone());
-        let (store, at) = (self.store.clone(), self.clock.now().wall);
-        let (told_by, beside) = (self.model.setting.told_by.clone(), self.model.setting.beside.clone());
-        let profiles: Vec<String> = self.model.setting.profiles().map(str::to_owned).collect();
+        let (follower, store, at) = (self.follower.clone(), self.store.clone(), self.clock.now().wall);
+        let setting = &self.model.setting;
+        let (own, beside, told_by) = (setting.profile.clone(), setting.beside.clone(), setting.told_by.clone());
         self.spawn(move || {
             let heard = follower.news_with(|news, reader| {
                 Ok(Heard {
                     news,
-                    poller: reader.poller(&profile)?,
-                    beside: look::beside(reader, beside, at)?,
-                    paused_until: reader.paused_until(&profile, at)?,
+                    own: look::polled(reader, &own, at)?,
+                    beside: beside.iter().map(|profile| look::polled(reader, profile, at)).collect::<Result<_, _>>()?,
                     profile_alerts: reader.profile_alerts()?,
-                    oldest_answer: reader.oldest_answer(&profile)?,
-                    untold: look::untold(reader, &profiles, &told_by)?,
+                    untold: look::untold(reader, (&own, &beside), &told_by)?,
                 })
             });
             match heard {

@@ -106,7 +106,7 @@ fn report_text(model: &Model, now: Now) -> String {
         format!("as of {}", stamp(now.wall)),
         format!("profile {}, integrator ID {}", model.setting.profile, shown_id(model)),
     ];
-    lines.push(match &model.poller {
+    lines.push(match &model.own.poller {
         None => "polling: nobody has polled yet".to_owned(),
         Some(report) => format!(
             "polling: {}, {} requests, {} throttled, {} failed, id limit {} requests/s, used {:.2}, share {}, last error {}",
@@ -120,7 +120,7 @@ fn report_text(model: &Model, now: Now) -> String {
             report.last_error.as_deref().unwrap_or("none"),
         ),
     });
-    let need = model.poller.as_ref().and_then(|report| report.need.as_ref());
+    let need = model.own.poller.as_ref().and_then(|report| report.need.as_ref());
     lines.push(format!("budget: {}", need.map_or_else(|| "not known".to_owned(), |need| need.sentence())));
     let oldest = model.oldest_age(now.wall).map_or_else(|| "-".into(), span::long);
     lines.push(format!("oldest answer {oldest}; alerts !! {critical} ! {warning} i {info}"));

@@ -24,7 +24,6 @@ mod theme;
 
 use std::{collections::HashMap, time::Duration};
 
-use chrono::{DateTime, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
 pub use self::{offer::Copied, quote::QuoteHeard};
@@ -35,12 +34,12 @@ use super::{
     model::{
         Model, Overlay, Overview, Screen, Tone,
         alerts::AlertPage,
-        beside::Neighbour,
         help::HelpPage,
         history::History,
         list::{PageRequest, Tab},
         log::LogTail,
         memory::ChosenTheme,
+        polled::Polled,
         prompt::Purpose,
         raw::Body,
         stats::Statistics,
@@ -57,7 +56,7 @@ use crate::{
         transaction::Transaction,
     },
     intake,
-    store::{ImportReport, Listed, News, Page, PollerReport},
+    store::{ImportReport, Listed, News, Page},
 };
 
 /// Something that happened.
@@ -131,16 +130,12 @@ pub enum Msg {
 pub struct Heard {
     /// What changed.
     pub news: News,
-    /// What the profile's poller last said.
-    pub poller: Option<PollerReport>,
-    /// The profiles beside it.
-    pub beside: Vec<Neighbour>,
-    /// Until when a person wants nothing of it polled, if so.
-    pub paused_until: Option<DateTime<Utc>>,
+    /// How the profile in force is polled.
+    pub own: Polled,
+    /// How those beside it are, in the setting's order.
+    pub beside: Vec<Polled>,
     /// What stands for profiles as a whole.
     pub profile_alerts: Vec<Alert>,
-    /// The oldest answer among those that are polled.
-    pub oldest_answer: Option<DateTime<Utc>>,
     /// What keeps alerts from being told outside.
     pub untold: Vec<String>,
 }

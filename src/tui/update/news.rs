@@ -12,7 +12,7 @@ use crate::{
 
 /// What changed in the store.
 pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
-    let Heard { news, poller, beside, paused_until, mut profile_alerts, oldest_answer, untold } = heard;
+    let Heard { news, own, beside, mut profile_alerts, untold } = heard;
     if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
         model.tell(Tone::Bad, format!("An alert was not told: {trouble}"), now.mono);
     }
@@ -20,8 +20,7 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     let quote = quote::on_news(model, &news);
     profile_alerts.retain(|alert| model.setting.shows(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
-    (model.profile_alerts, model.poller, model.oldest_answer) = (profile_alerts, poller, oldest_answer);
-    (model.paused_until, model.beside) = (paused_until, beside);
+    (model.profile_alerts, model.own, model.beside) = (profile_alerts, own, beside);
     model.charts.stale = true;
     // Most polls bring no news, and most of these are about what isn't shown.
     let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);

@@ -1,6 +1,6 @@
 //! What keys and messages do to the model, by the command table and beside it.
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind};
 
 use super::*;
@@ -17,7 +17,7 @@ use crate::{
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
-    store::Edit,
+    store::{Edit, PollerReport},
     tui::{
         command::{COMMANDS, Command, Context},
         effect::Work,

@@ -14,7 +14,7 @@ use crate::{
     domain::{advice, alert::Severity, glance, need, span, text, width},
     tui::{
         command::Id,
-        model::{Overlay, Screen, Tone, beside::Budget},
+        model::{Overlay, Screen, Tone, polled::Budget},
     },
 };
 

@@ -78,18 +78,15 @@ fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
 
 /// The fixed world with a profile beside it that the service refuses, and one that nobody polls.
 fn side_by_side(size: (u16, u16)) -> Desk {
-    use crate::{store::PollerReport, tui::model::beside::Neighbour};
+    use crate::{domain::need::Need, store::PollerReport, tui::model::polled::Polled};
     let mut model = dashboard(size);
-    let neighbour = |profile: &str| Neighbour { profile: profile.into(), ..Neighbour::default() };
-    let need = Some(crate::domain::need::Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
+    let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
     let refused =
         PollerReport { id: "…c0de".into(), rps: 1.0, health: "unauthorized".into(), need, ..at_work(now().wall) };
     let oldest_answer = Some(now().wall - TimeDelta::seconds(125));
     model.setting.beside = ["partner", "a-test-with-a-long-name"].map(String::from).into();
-    model.beside = vec![
-        Neighbour { poller: Some(refused), oldest_answer, ..neighbour("partner") },
-        neighbour("a-test-with-a-long-name"),
-    ];
+    let partner = Polled { poller: Some(refused), oldest_answer, ..Polled::default() };
+    model.beside = vec![partner, Polled::default()];
     let refused = Alert { profile: "partner".into(), ..alert(Rule::Unauthorized, None, "invalid integrator ID") };
     model.profile_alerts = vec![refused];
     model

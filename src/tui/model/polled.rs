@@ -1,4 +1,4 @@
-//! The profiles that are polled and shown beside the one in force: how each of them is polled, as its poller said last.
+//! How the profiles that are shown are polled, the one in force and those beside it, as their pollers said last.
 
 use std::time::Duration;
 
@@ -10,17 +10,33 @@ use crate::{
     store::PollerReport,
 };
 
-/// A profile beside the one in force.
+/// How a profile is polled.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Neighbour {
-    /// Its name.
-    pub profile: String,
+pub struct Polled {
     /// What its poller last said.
     pub poller: Option<PollerReport>,
-    /// Until when a person wants nothing of it polled, if so.
+    /// Until when a person wants nothing of it polled, whether that has come or not: known before the poller says so.
     pub paused_until: Option<DateTime<Utc>>,
     /// The oldest answer among its transactions that are polled.
     pub oldest_answer: Option<DateTime<Utc>>,
+}
+
+impl Polled {
+    /// Its poller's report, unless no poller can be there any more.
+    pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
+        self.poller.as_ref().filter(|report| report.is_live(now))
+    }
+
+    /// Until when nothing is polled, since a person wants so.
+    pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.live_poller(now)?;
+        self.paused_until.filter(|until| *until > now)
+    }
+
+    /// How old the oldest answer is among those that are polled.
+    pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
+        self.oldest_answer.map(|oldest| span::between(oldest, now))
+    }
 }
 
 /// What is spent on a profile, and how old the oldest answer is that it was spent on.
@@ -39,30 +55,13 @@ pub struct Budget<'a> {
 impl Model {
     /// The budget of the profile in force, then of those beside it.
     pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = Budget<'_>> {
-        let own = Budget {
-            profile: &self.setting.profile,
-            report: self.live_poller(now),
-            paused_until: self.paused_until(now),
-            oldest: self.oldest_age(now),
-        };
-        std::iter::once(own).chain(self.beside.iter().map(move |neighbour| neighbour.budget(now)))
-    }
-}
-
-impl Neighbour {
-    /// Those of a setting, before anything was heard of them.
-    pub fn all(setting: &Setting) -> Vec<Self> {
-        setting.beside.iter().map(|profile| Self { profile: profile.clone(), ..Self::default() }).collect()
-    }
-
-    fn budget(&self, now: DateTime<Utc>) -> Budget<'_> {
-        let report = self.poller.as_ref().filter(|report| report.is_live(now));
-        Budget {
-            profile: &self.profile,
-            report,
-            paused_until: report.and(self.paused_until).filter(|until| *until > now),
-            oldest: self.oldest_answer.map(|oldest| span::between(oldest, now)),
-        }
+        let polled = std::iter::once(&self.own).chain(&self.beside);
+        self.setting.profiles().zip(polled).map(move |(profile, polled)| Budget {
+            profile,
+            report: polled.live_poller(now),
+            paused_until: polled.paused_until(now),
+            oldest: polled.oldest_age(now),
+        })
     }
 }
 
