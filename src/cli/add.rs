@@ -72,6 +72,9 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         writeln!(cx.err, "warning: {oddity}")?;
     }
     let report = cx.store.import(&cx.profile, vec![new], cx.now.wall).wait()?;
+    if let Some(twice) = report.twice() {
+        writeln!(cx.err, "warning: {twice}; each profile polls it")?;
+    }
     let known = report.first().map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
     if let Some(tx) = known {
         say(&tx, &report, cx)?;

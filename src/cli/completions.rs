@@ -115,7 +115,7 @@ pub fn chains(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates.filter(|candidate| begins(candidate.get_value(), typed)).collect()
 }
 
-/// How a filter goes on, by its grammar and by the store's tickets and labels.
+/// How a filter goes on, by its grammar and by the store's tickets, labels and profiles.
 pub fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(typed) = typed.to_str() else { return Vec::new() };
     let names = asked(typed).and_then(|(of, beginning)| {

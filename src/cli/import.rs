@@ -187,6 +187,9 @@ fn foresee(Foreseen { new, known, changed }: Foreseen, out: &mut dyn io::Write) 
 fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.count, report.updated.count);
     writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.count)?;
+    if let Some(twice) = report.twice() {
+        writeln!(cx.err, "warning: {twice}; each profile polls them")?;
+    }
     if report.completed.count > 0 {
         writeln!(cx.out, "  {} of them took what wasn't told from their quotes", report.completed.count)?;
     }

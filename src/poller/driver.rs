@@ -106,11 +106,11 @@ struct Done {
 ///
 /// Once the store can't keep anything any more it sends nothing, and waits to be stopped: whoever shows the store goes on.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
-    let (store, stop) = (setup.store.clone(), stop.shared());
+    let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
     match poll(setup, stop.clone()).await {
         Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
             store.note(&error);
-            tracing::error!("nothing is polled any more: {error}");
+            tracing::error!(profile, "nothing is polled any more: {error}");
             stop.await;
             Ok(())
         }
@@ -320,12 +320,13 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         };
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        let profile = self.setup.profile.clone();
         self.requests.spawn(async move {
             let observation = wire.quote(&request).await;
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                journal::failure(failure, observation.body.as_deref(), "a route");
+                journal::failure(failure, observation.body.as_deref(), (&profile, "a route"));
             }
             let kept = keep(move || store.answer_quote(id, observation, at.wall).wait().map(|()| None)).await;
             Done { question, ticket, at, failure, kept }
@@ -346,7 +347,8 @@ impl<W: Wire> Driver<W> {
             .core
             .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
         if let Some(Failure::Throttled { .. }) = failure {
-            journal::slowed(&self.core.budget.ledger().pace, self.core.budget.ledger().limit(), at.mono);
+            let ledger = self.core.budget.ledger();
+            journal::slowed(&self.setup.profile, (&ledger.pace, ledger.limit()), at.mono);
         }
         if let (Question::Status(id), Some(observed)) = (question, observed) {
             self.take_in(id, observed).await?;
@@ -385,14 +387,14 @@ impl<W: Wire> Driver<W> {
         if error.is_lasting() {
             return Err(error);
         }
-        tracing::error!("an answer was not kept: {error}");
+        tracing::error!(profile = self.setup.profile, "an answer was not kept: {error}");
         self.last_error = Some(error.to_string());
         Ok(())
     }
 
     /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
     async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
-        journal::news(news);
+        journal::news(&self.setup.profile, news);
         let standing = self.read(Reader::profile_alerts).await?;
         let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
         let event = ProfileEvent {
@@ -403,7 +405,7 @@ impl<W: Wire> Driver<W> {
         };
         let store = self.setup.store.clone();
         if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
-            tracing::error!("news of the profile was not kept: {error}");
+            tracing::error!(profile = self.setup.profile, "news of the profile was not kept: {error}");
         }
         if *news == News::Recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
@@ -434,7 +436,7 @@ impl<W: Wire> Driver<W> {
         let event = ProfileEvent { profile: self.setup.profile.clone(), at: now.wall, what: None, alerts: vec![step] };
         let store = self.setup.store.clone();
         if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
-            tracing::error!("that the budget is short was not kept: {error}");
+            tracing::error!(profile = self.setup.profile, "that the budget is short was not kept: {error}");
         }
         Ok(())
     }

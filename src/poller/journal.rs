@@ -1,6 +1,7 @@
 //! What the poller writes into the log, in words: what failed, what came that nobody documents, how it goes on.
 //!
-//! A body is logged as quoted text, in which nothing can act on a terminal. Nothing here may hold the integrator ID.
+//! Each line names the profile: several pollers write into one log. A body is logged as quoted text, in which nothing can act on
+//! a terminal. Nothing here may hold the integrator ID.
 
 use crate::{
     budget::Pace,
@@ -18,12 +19,17 @@ use super::health::News;
 /// An answer about a transaction, if it is a failure, or a status that isn't documented and wasn't there before.
 pub(super) fn answer(before: &Transaction, observation: &Observation) {
     let about = before.told.transaction_id.as_str();
+    let profile = before.profile.as_str();
     match &observation.outcome {
-        Outcome::Failed(failed) => failure(failed, observation.body.as_deref(), about),
+        Outcome::Failed(failed) => failure(failed, observation.body.as_deref(), (profile, about)),
         Outcome::Record(record) if before.learned.status.as_ref() != Some(&record.status) => {
             if let RouterStatus::Unknown(status) = &record.status {
                 let status = text::clean(status);
-                tracing::warn!(about, "routerTransactionStatus `{status}` isn't documented; it is kept as it came");
+                tracing::warn!(
+                    profile,
+                    about,
+                    "routerTransactionStatus `{status}` isn't documented; it is kept as it came"
+                );
             }
         }
         Outcome::Record(_) | Outcome::NotFound(_) => {}
@@ -31,31 +37,34 @@ pub(super) fn answer(before: &Transaction, observation: &Observation) {
 }
 
 /// A failure with the whole body (`service.md` 7.5).
-pub(super) fn failure(failure: &Failure, body: Option<&str>, about: &str) {
+pub(super) fn failure(failure: &Failure, body: Option<&str>, (profile, about): (&str, &str)) {
     match body {
-        Some(body) => tracing::warn!(about, ?body, "{}", failure.line()),
-        None => tracing::warn!(about, "{}", failure.line()),
+        Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.line()),
+        None => tracing::warn!(profile, about, "{}", failure.line()),
     }
 }
 
 /// What a 429 does to the pace.
-pub(super) fn slowed(pace: &Pace, limit: f64, now: Mono) {
+pub(super) fn slowed(profile: &str, (pace, limit): (&Pace, f64), now: Mono) {
     let rest = pace.resting_until().since(now).as_secs_f64();
     let rate = limit * pace.share();
-    tracing::warn!("429: slowed to {rate:.2} of {limit} requests/s; nothing is sent for {rest:.1} s");
+    tracing::warn!(profile, "429: slowed to {rate:.2} of {limit} requests/s; nothing is sent for {rest:.1} s");
 }
 
 /// What concerns the whole profile.
-pub(super) fn news(news: &News) {
+pub(super) fn news(profile: &str, news: &News) {
     match news {
         News::Throttled(_) => {}
         News::Unauthorized(_) => {
-            tracing::error!("the integrator ID is refused: one request a minute until it is taken")
+            tracing::error!(profile, "the integrator ID is refused: one request a minute until it is taken")
         }
         News::Unreachable(reason) => {
-            tracing::error!("unreachable, {reason}: one request at a time, 5 to 60 s apart, until an answer comes");
+            tracing::error!(
+                profile,
+                "unreachable, {reason}: one request at a time, 5 to 60 s apart, until an answer comes"
+            );
         }
-        News::Recovered => tracing::info!("what stood in the way is over: polling goes on"),
+        News::Recovered => tracing::info!(profile, "what stood in the way is over: polling goes on"),
     }
 }
 
@@ -97,7 +106,7 @@ mod tests {
         let said = logged(|| answer(&tx, &observation));
         let about = tx.told.transaction_id.as_str();
         let expected = format!(
-            " WARN the service answered HTTP 503: busy about=\"{about}\" body=\"<html>\\u{{1b}}[2J\\n</html>\"\n"
+            " WARN the service answered HTTP 503: busy profile=\"default\" about=\"{about}\" body=\"<html>\\u{{1b}}[2J\\n</html>\"\n"
         );
         assert_eq!(said, expected);
     }
@@ -119,15 +128,15 @@ mod tests {
     #[test]
     fn what_concerns_all_of_it_says_how_it_goes_on() {
         let said = logged(|| {
-            news(&News::Unreachable("connect timeout".into()));
-            news(&News::Recovered);
-            slowed(&Pace::default(), 10.0, Mono::default());
+            news("prod", &News::Unreachable("connect timeout".into()));
+            news("prod", &News::Recovered);
+            slowed("prod", (&Pace::default(), 10.0), Mono::default());
         });
         assert_eq!(
             said,
-            "ERROR unreachable, connect timeout: one request at a time, 5 to 60 s apart, until an answer comes\n \
-             INFO what stood in the way is over: polling goes on\n \
-             WARN 429: slowed to 10.00 of 10 requests/s; nothing is sent for 0.0 s\n"
+            "ERROR unreachable, connect timeout: one request at a time, 5 to 60 s apart, until an answer comes profile=\"prod\"\n \
+             INFO what stood in the way is over: polling goes on profile=\"prod\"\n \
+             WARN 429: slowed to 10.00 of 10 requests/s; nothing is sent for 0.0 s profile=\"prod\"\n"
         );
     }
 }

@@ -3,7 +3,7 @@
 //! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
 //! store's answers is no evidence of ours. Memory must not grow with the batch.
 
-use std::{borrow::Cow, mem, ops::ControlFlow};
+use std::{borrow::Cow, collections::BTreeMap, mem, ops::ControlFlow};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{CachedStatement, Connection, Statement, ToSql, params};
@@ -21,6 +21,7 @@ use crate::domain::{
     change::What,
     deadline::Deadline,
     ids::RowId,
+    text,
     transaction::{NewTransaction, Told, Tracking, Transaction},
 };
 
@@ -91,6 +92,8 @@ pub struct ImportReport {
     pub unchanged: Tally<RowId>,
     /// Of those that were added: what wasn't told and is known from the route's quote.
     pub completed: Tally<(RowId, Vec<&'static str>)>,
+    /// How many of those that were added each other profile tracks too, by the profile's name.
+    pub elsewhere: BTreeMap<String, usize>,
 }
 
 impl ImportReport {
@@ -98,6 +101,27 @@ impl ImportReport {
     pub fn first(&self) -> Option<RowId> {
         let updated = self.updated.first.first().map(|(row, _)| row);
         self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
+    }
+
+    /// What is said of transactions that other profiles track too: each of these polls them at its own ID's cost.
+    pub fn twice(&self) -> Option<String> {
+        let others = self.elsewhere.iter();
+        let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
+        (!others.is_empty()).then(|| format!("also tracked: {}", others.join(", ")))
+    }
+
+    /// Looks up who else tracks what was added, once all of it can be found.
+    pub(super) fn look_elsewhere(mut self, db: &Connection) -> Result<Self, StoreError> {
+        let Some(first) = self.added.first.first() else { return Ok(self) };
+        // What is added by one batch has its numbers one after the other.
+        let sql = "SELECT other.profile, count(*) FROM transactions AS own JOIN transactions AS other USING (transaction_key, from_chain)
+                   WHERE own.id >= ? AND own.id < ? AND other.profile <> own.profile AND other.untracked = 0
+                   GROUP BY other.profile";
+        let mut statement = db.prepare_cached(sql)?;
+        let rows =
+            statement.query_map([first.0, first.0 + self.added.count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.elsewhere = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(self)
     }
 }
 

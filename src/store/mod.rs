@@ -292,7 +292,7 @@ impl Store {
         self.writer.submit_durable(move |db| {
             let mut import = Import::new(db, &profile, at)?;
             batch.into_iter().try_for_each(|new| import.take(new))?;
-            import.finish()
+            import.finish()?.look_elsewhere(db)
         })
     }
 
@@ -307,7 +307,7 @@ impl Store {
                 staged.for_each(&mut |new| import.take(new))?;
                 let report = import.finish()?;
                 indexes.restore(db)?;
-                Ok(report)
+                report.look_elsewhere(db)
             })
         })
     }

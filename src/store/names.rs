@@ -1,10 +1,11 @@
-//! The tickets and labels that there are, by how they begin: for completion.
+//! The tickets, labels and profiles that there are, by how they begin: for completion.
 //!
 //! It steps from one name to the next in their index, so that one which a hundred thousand share costs no more than another.
+//! Profiles are those of what is polled, and those that have ever been polled.
 
 use rusqlite::Connection;
 
-use super::error::StoreError;
+use super::{error::StoreError, transactions::POLLED};
 use crate::domain::filter::Named;
 
 /// At most so many that begin with a text, without case, in their order.
@@ -18,6 +19,7 @@ fn sql(of: Named) -> String {
     let (table, column) = match of {
         Named::Ticket => ("transactions", "ticket"),
         Named::Label => ("labels", "label"),
+        Named::Profile => return profiles(),
     };
     let next = |bound: &str| {
         format!(
@@ -33,6 +35,16 @@ fn sql(of: Named) -> String {
     )
 }
 
+fn profiles() -> String {
+    let next = |bound: &str| format!("(SELECT min(profile) FROM transactions WHERE {POLLED} {bound})");
+    let (first, after) = (next(""), next("AND profile > polled.name"));
+    format!(
+        "WITH RECURSIVE polled(name) AS (SELECT {first} UNION ALL SELECT {after} FROM polled WHERE name IS NOT NULL)
+         SELECT name FROM (SELECT name FROM polled WHERE name IS NOT NULL UNION SELECT profile FROM pollers)
+         WHERE substr(name, 1, length(?1)) = ?1 COLLATE NOCASE ORDER BY name COLLATE NOCASE LIMIT ?2"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::connection, *};
@@ -42,13 +54,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = super::super::Store::open(&folder.path().join("hoptop.db")).unwrap();
         let db = connection::open_for_reading(store.path()).unwrap();
-        for (of, index) in [(Named::Ticket, "transactions_by_ticket"), (Named::Label, "labels_by_label")] {
+        let indexes = [
+            (Named::Ticket, "transactions_by_ticket"),
+            (Named::Label, "labels_by_label"),
+            (Named::Profile, "transactions_polled"),
+        ];
+        for (of, index) in indexes {
             let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql(of))).unwrap();
             let plan: Vec<String> =
                 statement.query_map(("", 9), |row| row.get(3)).unwrap().map(Result::unwrap).collect();
             let of_table: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
             assert!(of_table.len() == 2 && of_table.iter().all(|step| step.contains(index)), "{plan:?}");
-            assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+            // Of all profiles, which are few, it takes the first.
+            assert!(of == Named::Profile || !plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
         }
     }
 }

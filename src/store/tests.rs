@@ -102,6 +102,20 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
     assert_eq!(kept.told.transaction_id, first.told.transaction_id);
 }
 
+#[test]
+fn who_else_tracks_what_is_added_is_said() {
+    let (_folder, store) = open();
+    let batch = |numbers: &[i64]| numbers.iter().map(|number| fixtures::new(*number)).collect::<Vec<_>>();
+    let report = store.import("prod", batch(&[1, 2]), at(0)).wait().unwrap();
+    assert_eq!(report.twice(), None);
+    store.import("test", batch(&[2]), at(1)).wait().unwrap();
+    let report = store.import("default", batch(&[1, 2, 3]), at(2)).wait().unwrap();
+    assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod, 1 in test"));
+    // What was known before isn't news.
+    let report = store.import("default", batch(&[1, 2]), at(3)).wait().unwrap();
+    assert_eq!(report.twice(), None);
+}
+
 /// An answer with this status and a body that says so, with a running clock in it.
 fn body(status: RouterStatus, clock: u32) -> Observation {
     let chain = r#"{"chainId":"42161","chainName":"Arbitrum","nativeCurrency":{"name":"Ether","decimals":18}}"#;

@@ -32,6 +32,8 @@ pub enum Named {
     Ticket,
     /// Labels.
     Label,
+    /// Profiles.
+    Profile,
 }
 
 impl Named {
@@ -39,6 +41,7 @@ impl Named {
         match key {
             "ticket" => Some(Self::Ticket),
             "label" => Some(Self::Label),
+            "profile" => Some(Self::Profile),
             _ => None,
         }
     }
@@ -87,7 +90,7 @@ fn last_word(text: &str) -> usize {
     word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
 }
 
-/// What `text` may go on with, where it ends; of tickets and labels what the store names.
+/// What `text` may go on with, where it ends; of tickets, labels and profiles what the store names.
 pub fn complete(text: &str, names: Option<&Names>) -> Completion {
     let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();

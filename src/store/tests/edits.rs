@@ -331,4 +331,9 @@ fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
     // Which of those that differ by case alone is shown doesn't matter: the filter finds all of them.
     assert_eq!(names(Named::Label, "", 9).len(), 3);
     assert_eq!(names(Named::Label, "võ", 9), ["võimalik"]);
+    for profile in ["prod", "Partner"] {
+        store.import(profile, vec![fixtures::new(6), fixtures::new(7)], at(0)).wait().unwrap();
+    }
+    assert_eq!(names(Named::Profile, "", 9), ["default", "Partner", "prod"]);
+    assert_eq!(names(Named::Profile, "p", 1), ["Partner"]);
 }

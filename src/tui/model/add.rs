@@ -50,6 +50,8 @@ pub struct AddForm {
     asked: bool,
     /// Whether Enter waits for it.
     submitted: bool,
+    /// Whether one paste was all that happened to it.
+    is_one_paste: bool,
 }
 
 /// What takes the keys.
@@ -134,6 +136,30 @@ impl AddForm {
             Verdict::Nothing => found.pasted.origin != Origin::Text,
         };
         self.found.iter().filter(is_left).count()
+    }
+
+    /// Whether what happens next is all that happened to it if that is a paste: of a hash that is known nobody wants more than to
+    /// see it.
+    pub fn begin_paste(&mut self) {
+        self.is_one_paste = self.lines.is_empty() && self.input.value().is_empty();
+    }
+
+    /// A person does more with it than to paste.
+    pub fn end_paste(&mut self) {
+        self.is_one_paste = false;
+    }
+
+    /// The transaction that was pasted, if nothing else was, it is known, and nothing new is said of it.
+    pub fn pasted_known(&self) -> Option<RowId> {
+        let mut rows = self.found.iter().filter_map(Found::opens);
+        let row = rows.next().filter(|_| self.is_one_paste && !self.asked && !self.overflows)?;
+        let is_no_more = |found: &Found| match found.verdict() {
+            Verdict::Known => found.opens() == Some(row),
+            Verdict::Again(_) => true,
+            Verdict::Nothing => found.pasted.origin == Origin::Text,
+            Verdict::Ready | Verdict::NeedsInput => false,
+        };
+        self.found.iter().all(is_no_more).then_some(row)
     }
 
     /// Adds a piece of pasted text at the end, without the integrator ID that a command or a body carries.
@@ -225,6 +251,15 @@ impl AddForm {
         self.any_chain
     }
 
+    /// Goes to the first that lacks something, if the one at the cursor lacks nothing.
+    pub fn go_to_what_lacks(&mut self) {
+        let lacks = |found: &Found| found.known.is_none() && !found.missing().is_empty();
+        if !self.at_cursor().is_some_and(lacks) {
+            let needs_input = |found: &Found| found.verdict() == Verdict::NeedsInput;
+            self.place = self.found.iter().position(needs_input).unwrap_or(self.place);
+        }
+    }
+
     /// The finding that the cursor is at.
     pub fn at_cursor(&self) -> Option<&Found> {
         self.found.get(self.place)
@@ -253,10 +288,14 @@ impl AddForm {
         let mut hints = vec![("Enter", enter)];
         if self.focus == Focus::Results {
             hints.push(("Space", "mark"));
-            hints.extend((verdict == Some(Verdict::NeedsInput)).then_some(("t", "ask for it")));
-            hints.extend((verdict == Some(Verdict::Nothing)).then_some(("t", "ask for it")));
+            let lacks = counts.needs_input > 0 || verdict == Some(Verdict::Nothing);
+            hints.extend(lacks.then_some(("t", "ask for what lacks")));
         }
-        hints.extend((!self.found.is_empty()).then_some(("Tab", "next")));
+        let next = match self.focus {
+            Focus::Text if counts.needs_input > 0 => "next, then t asks for what lacks",
+            _ => "next",
+        };
+        hints.extend((!self.found.is_empty()).then_some(("Tab", next)));
         hints.push(("Esc", "cancel"));
         hints
     }

@@ -51,6 +51,8 @@ pub struct LogLine {
     pub level: Level,
     /// What happened, clean.
     pub text: String,
+    /// The profile that it happened to, clean; empty if it is about none.
+    pub profile: String,
     /// What it is about, clean: a hash; empty if it is about nothing in particular.
     pub about: String,
     /// The body that came with it, clean and cut; empty if none did.
@@ -58,20 +60,23 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// From a line as it stands in the log: a moment, a level, words, perhaps what it is about, and a body. `None` if it doesn't begin like that.
+    /// From a line as it stands in the log: a moment, a level, words, perhaps the profile, what it is about, and a body. `None` if
+    /// it doesn't begin like that.
     pub fn parse(line: &str) -> Option<Self> {
         let (at, rest) = line.split_once(' ')?;
         let at = DateTime::parse_from_rfc3339(at).ok()?.to_utc();
         let (level, rest) = rest.trim_start().split_once(' ')?;
         let (words, body) = rest.split_once(" body=").unwrap_or((rest, ""));
         let (words, about) = words.rsplit_once(" about=").unwrap_or((words, ""));
-        let [text, about, body] = [words, about.trim_matches('"'), body].map(text::clean);
-        Some(Self { at, level: Level::of(level)?, text, about, body })
+        let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
+        let [text, profile, about, body] =
+            [words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
+        Some(Self { at, level: Level::of(level)?, text, profile, about, body })
     }
 
     fn holds(&self, wanted: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(wanted);
-        has(&self.text) || has(&self.about) || has(&self.body) || has(self.level.word())
+        has(&self.text) || has(&self.profile) || has(&self.about) || has(&self.body) || has(self.level.word())
     }
 }
 
@@ -182,7 +187,7 @@ mod tests {
 
     const LOG: &str = "half a line\n\
         2026-11-20T12:10:02.000001Z ERROR unreachable: connect timeout\n\
-        2026-11-20T14:03:09.5Z  WARN the service throttled the integrator ID about=\"0xab\" body=\"\\u{1b}[31mRATE \\\"X\\\"\"\n\
+        2026-11-20T14:03:09.5Z  WARN the service throttled the integrator ID profile=\"prod\" about=\"0xab\" body=\"\\u{1b}[31mRATE \\\"X\\\"\"\n\
         2026-11-20T14:03:10Z  INFO it crashed:\n   frame 1\n";
 
     fn pane() -> LogPane {
@@ -202,7 +207,8 @@ mod tests {
                 (Level::Error, "unreachable: connect timeout"),
             ]
         );
-        assert_eq!(pane.all()[1].about, "0xab");
+        assert_eq!((pane.all()[1].profile.as_str(), pane.all()[1].about.as_str()), ("prod", "0xab"));
+        assert_eq!(pane.all()[0].profile, "");
         assert_eq!(pane.all()[1].body, "\"\\u{1b}[31mRATE \\\"X\\\"\"");
     }
 

@@ -96,7 +96,7 @@ impl Purpose {
             Self::Note(_) => "What the others should know. It is kept with the transaction.",
             Self::Ticket(_) => "The ticket's number; left empty, it is taken off.",
             Self::Labels(_) => "+vip puts a label on, -batch-17 takes one off; blanks stand between them.",
-            Self::Export(_) | Self::ExportShown(_) => "A new file. Its ending says how: .csv .json .ndjson .md",
+            Self::Export(_) | Self::ExportShown(_) => "A new file. Its ending says how: .csv .json .ndjson .md .html",
         }
     }
 

@@ -27,6 +27,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         return Vec::new();
     }
     form.is_leaving = false;
+    form.end_paste();
     match (key.code, form.focus) {
         (KeyCode::Enter, _) => return enter(model),
         (KeyCode::Tab, _) => form.turn(true),
@@ -74,9 +75,10 @@ fn on_result_key(model: &mut Model, code: KeyCode, now: Now) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Copies the reply that asks for what the finding at the cursor lacks.
+/// Copies the reply that asks for what the finding at the cursor lacks, or else the first that lacks something.
 fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Overlay::Add(form) = &model.overlay else { return Vec::new() };
+    let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
+    form.go_to_what_lacks();
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
         [] => model.tell(Tone::Bad, "Nothing is missing in this line.", now.mono),
@@ -127,6 +129,7 @@ pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
         // Megabytes that come without brackets come in many parts.
         return Vec::new();
     }
+    form.begin_paste();
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
     read(model)
 }
@@ -139,10 +142,13 @@ fn read(model: &mut Model) -> Vec<Effect> {
     if unknown.is_empty() { Vec::new() } else { vec![Effect::FindKnown(unknown)] }
 }
 
-/// Takes in which hashes are tracked.
+/// Takes in which hashes are tracked. One that was pasted alone is opened at once.
 pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
-    if form.take_in(known) { submit(model) } else { Vec::new() }
+    if form.take_in(known) {
+        return submit(model);
+    }
+    form.pasted_known().map_or_else(Vec::new, |row| open(model, row))
 }
 
 /// Tracks all that are marked and complete; without such ones it opens the known one at the cursor, else the first, or goes to it where others
@@ -216,8 +222,9 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
                 _ => String::new(),
             };
             let [new, changed, known] = [added.count, updated.count, unchanged.count];
-            let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}");
-            let tone = if left_out.is_empty() { Tone::Good } else { Tone::Bad };
+            let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
+            let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}{twice}");
+            let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
             model.tell(tone, text, now.mono);
             let was_sent = matches!(&model.overlay, Overlay::Add(form) if form.is_sent);
             let is_done = quote::on_tracked(model) || was_sent;

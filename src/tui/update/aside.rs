@@ -8,11 +8,7 @@ use super::{Effect, alerts};
 use crate::{
     clock::{Mono, Now},
     domain::span,
-    tui::model::{
-        Model, Screen, Tone,
-        log::{LogPane, LogTail},
-        stats::Statistics,
-    },
+    tui::model::{Model, Screen, Tone, log::LogTail, stats::Statistics},
 };
 
 /// The charts are read at most so often.
@@ -126,15 +122,16 @@ fn report_text(model: &Model, now: Now) -> String {
     lines.push(format!("oldest answer {oldest}; alerts !! {critical} ! {warning} i {info}"));
     lines.extend(model.trouble.iter().map(|trouble| format!("store: {trouble}")));
     lines.push(format!("the last lines of the log, newest first, without the bodies that came (at most {REPORTED}):"));
-    lines.extend(log_lines(&model.log).map(|line| format!("  {line}")));
+    lines.extend(log_lines(model).map(|line| format!("  {line}")));
     lines.join("\n")
 }
 
-fn log_lines(log: &LogPane) -> impl Iterator<Item = String> {
-    log.all().iter().take(REPORTED).map(|line| {
+fn log_lines(model: &Model) -> impl Iterator<Item = String> {
+    model.log.all().iter().take(REPORTED).map(|line| {
         let body = if line.body.is_empty() { "" } else { " (a body came)" };
         let about = if line.about.is_empty() { String::new() } else { format!(" | {}", line.about) };
-        format!("{} {:<5} {}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
+        let whose = if line.profile.is_empty() { String::new() } else { model.setting.whose(&line.profile) };
+        format!("{} {:<5} {whose}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
     })
 }
 

@@ -612,10 +612,9 @@ fn a_huge_paste_is_bounded() {
 }
 
 #[test]
-fn enter_on_a_known_hash_opens_it_whatever_hides_it() {
+fn a_known_hash_that_is_pasted_opens_whatever_hides_it() {
     let mut model = dashboard("4");
-    model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
-    let effects = press(&mut model, &["Enter"], now());
+    let effects = model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
     assert!(matches!(model.overlay, Overlay::None));

@@ -80,8 +80,9 @@ pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
         // What to do comes first: on a narrow screen the end is cut off.
         (None, Some(alert)) => {
             let rule = alert.rule;
-            let others: BTreeSet<&str> = look.model.profile_alerts.iter().map(|alert| alert.profile.as_str()).collect();
-            let more = match others.len() {
+            let firing = look.model.profile_alerts.iter().filter(|alert| alert.set_aside.is_none());
+            let concerned: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
+            let more = match concerned.len() {
                 ..=1 => String::new(),
                 all => format!("and {} more: ", all - 1),
             };

@@ -69,6 +69,7 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
     let known = format!("0x{:064x}", 98);
     let mut model = pasted(&format!("SUP-4412: {known}\n"));
     assert_eq!(ticket(&model), "SUP-4412");
+    press(&mut model, &["Tab"], now());
     model.take(Msg::Known(HashMap::from([(known, Some(RowId(21)))])), now());
     assert_eq!(ticket(&model), "");
     go_to(&mut model, Focus::Extra(Extra::Ticket));
@@ -88,8 +89,6 @@ fn a_part_of_a_tracked_hash_opens_it() {
     let mut model = pasted(part);
     assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "it is asked about");
     model.take(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
-    press(&mut model, &["Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     // Of what isn't known it is said what it lacks.
     let model = pasted("0xabcdef0123");
@@ -175,7 +174,7 @@ fn a_hash_with_its_chain_is_asked_about_with_it() {
     let tx = tx::transaction(21);
     let name = |from: &str| format!("{from}:{}", tx.told.transaction_id);
     let model = pasted(&name(tx.told.from_chain.as_str()));
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     let model = pasted(&name("10"));
     assert_eq!(form(&model).found[0].verdict(), Verdict::NeedsInput);
     assert_eq!(form(&model).found[0].missing(), ["toChainId", "quoteId"]);
@@ -272,7 +271,34 @@ fn t_copies_a_reply_that_asks_for_what_is_missing() {
     assert!(text.contains("toChainId") && text.contains("quoteId") && !text.contains("fromChainId"), "{text}");
     let effects = press(&mut model, &["j", "t"], now());
     assert!(matches!(&effects[..], [Effect::Copy(text)] if text.contains("transactionId")), "{effects:?}");
-    assert_eq!(press(&mut model, &["j", "t"], now()), []);
+    // Of what lacks nothing, it is the first that does.
+    let effects = press(&mut model, &["j", "t"], now());
+    assert_eq!(form(&model).place, 0);
+    assert!(matches!(&effects[..], [Effect::Copy(text)] if text.contains("toChainId")), "{effects:?}");
+    assert_eq!(press(&mut pasted(&row(98)), &["Tab", "t"], now()), []);
+}
+
+#[test]
+fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
+    let known = format!("0x{:064x}", 33);
+    for alone in
+        [known.clone(), format!("SUP-4412: my swap is stuck\n{known}\nplease help\n"), format!("{known} {known}\n")]
+    {
+        let model = pasted(&alone);
+        assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
+    }
+    // Beside another one, with what an import would change, or typed by hand it waits for Enter.
+    for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
+        assert!(!form(&pasted(&more)).found.is_empty(), "{more}");
+    }
+    let mut model = dashboard("5");
+    press(&mut model, &["n"], now());
+    type_in(&mut model, &known, now());
+    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    // A second paste adds to what the first left.
+    let mut model = pasted(&link(99));
+    model.take(Msg::Paste(format!("\n{known}")), now());
+    assert_eq!(form(&model).found.len(), 2);
 }
 
 #[test]
