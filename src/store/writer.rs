@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode};
 
 use super::{
     changes,
@@ -224,6 +224,32 @@ fn is_of_the_disk(error: &StoreError) -> bool {
     )
 }
 
+/// A transaction that is undone unless it is ended. The statements are kept, since to prepare them costs more than to carry them
+/// out.
+struct Transaction<'a>(&'a Connection);
+
+impl<'a> Transaction<'a> {
+    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        Ok(Self(connection))
+    }
+
+    fn end(self, how: &str) -> rusqlite::Result<()> {
+        self.0.prepare_cached(how)?.execute([]).map(drop)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // A fault may have ended it already.
+        if !self.0.is_autocommit()
+            && let Err(error) = self.0.execute_batch("ROLLBACK")
+        {
+            tracing::warn!("a batch could not be undone: {error}");
+        }
+    }
+}
+
 /// What the writer's thread works with.
 struct Desk {
     connection: Connection,
@@ -267,22 +293,22 @@ impl Desk {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
         }
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (before, mut wrote) = (transaction.total_changes(), Wrote::Nothing);
+        let transaction = Transaction::begin(&self.connection)?;
+        let (before, mut wrote) = (self.connection.total_changes(), Wrote::Nothing);
         if let [alone] = batch {
             // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
-            wrote = alone.run(&transaction)?;
+            wrote = alone.run(&self.connection)?;
         } else {
             for job in batch {
-                wrote = wrote.max(run_among_others(job.as_mut(), &transaction)?);
+                wrote = wrote.max(run_among_others(job.as_mut(), &self.connection)?);
             }
         }
-        if wrote == Wrote::Nothing || transaction.total_changes() == before {
-            transaction.rollback()?;
+        if wrote == Wrote::Nothing || self.connection.total_changes() == before {
+            transaction.end("ROLLBACK")?;
             return Ok(None);
         }
-        let number = changes::count_commit(&transaction)?;
-        transaction.commit()?;
+        let number = changes::count_commit(&self.connection)?;
+        transaction.end("COMMIT")?;
         Ok(Some(Commit { number, wrote }))
     }
 
