@@ -16,7 +16,11 @@ use hoptop::{
     },
 };
 
-use crate::{report::Report, session::Session, tracked::Tracked};
+use crate::{
+    report::Report,
+    session::Session,
+    tracked::{self, Tracked},
+};
 
 const TRACKED: usize = 10_000;
 const SETTLES: Duration = Duration::from_secs(15);
@@ -53,7 +57,7 @@ fn share(make: Make, clock: &Clock) -> f64 {
     });
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.env("HOME", folder.path()).env("HOPTOP_DB", &path).env("HOPTOP_STATE_DIR", folder.path().join("state"));
-    command.env("HOPTOP_BASE_URL", url).env("HOPTOP_INTEGRATOR_ID", "an-integrator-of-the-benchmark");
+    command.env("HOPTOP_BASE_URL", url).env("HOPTOP_INTEGRATOR_ID", tracked::ID);
     command.args(["--rps", "1"]);
     let mut session = Session::start(&command, (120, 36));
     session.wait_until("polling", |screen| screen.contains("LIVE") && screen.contains("0x"));
