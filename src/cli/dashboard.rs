@@ -86,11 +86,9 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.keep_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
-        let _metrics = Metrics::serve(cli.metrics, (&store, &settings.profile), &requests, &clock).await?;
-        let mut heralds = Vec::new();
-        for profile in setting.profiles() {
-            heralds.push(telling::start(telling::ways(settings)?, profile, &store, &clock).await?);
-        }
+        let profiles = setting.profiles().map(str::to_owned).collect();
+        let _metrics = Metrics::serve(cli.metrics, (&store, profiles), &requests, &clock).await?;
+        let heralds = telling::start_all((settings, setting.profiles()), &store, &clock).await?;
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
@@ -109,10 +107,14 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
 /// What polling needs for the profile in force, and for each that is polled beside it.
 fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
     let place = Place::of(settings, Scope::Everything);
-    let mut pollings = vec![(super::polling(settings)?, place)];
+    let own = super::polling(settings)?;
+    let requests = own.requests.clone();
+    let mut pollings = vec![(own, place)];
     for account in &settings.beside {
         let of_account = || format!("profile {}", text::clean(&account.profile));
-        let polling = checked(account.polling()).wrap_err_with(of_account)?;
+        let mut polling = checked(account.polling()).wrap_err_with(of_account)?;
+        // All of them are counted together.
+        polling.requests = requests.clone();
         if let Some((other, place)) = pollings.iter().find(|(other, _)| other.contradicts(&polling)) {
             let (name, other_name) = (text::clean(&account.profile), text::clean(place.profile));
             let (limit, other_limit) = (polling.rps(), other.rps());

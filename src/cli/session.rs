@@ -59,7 +59,11 @@ impl Polling {
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + 'static {
         let Self { client, rps, fingerprint, shown_id, requests } = self;
         let (store, clock) = (store.clone(), clock.clone());
-        let wire = Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, requests });
+        let wire = Arc::new(Counted {
+            wire: HttpWire { client, clock: clock.clone() },
+            profile: place.profile.to_owned(),
+            requests,
+        });
         let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
         let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
         move || Setup {

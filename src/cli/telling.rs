@@ -43,6 +43,19 @@ pub(super) async fn start(ways: Vec<Way>, profile: &str, store: &Store, clock: &
     Ok(Herald::start(&setup, ways).await?)
 }
 
+/// The same for several profiles.
+pub(super) async fn start_all(
+    (settings, profiles): (&Settings, impl Iterator<Item = &str>),
+    store: &Store,
+    clock: &Clock,
+) -> Result<Vec<Herald>> {
+    let mut heralds = Vec::new();
+    for profile in profiles {
+        heralds.push(start(ways(settings)?, profile, store, clock).await?);
+    }
+    Ok(heralds)
+}
+
 /// Ends them when a person has left the dashboard, and at once when the terminal is gone.
 pub(super) async fn take_leave(heralds: Vec<Herald>, ended: &Result<Exit>) {
     if !matches!(ended, Ok(Exit::HungUp)) {

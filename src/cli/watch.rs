@@ -140,7 +140,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
         if is_seen {
             watching.complain(&watching.greeting());
         }
-        let served = (&store, settings.profile.as_str());
+        let served = (&store, vec![settings.profile.clone()]);
         let metrics = Metrics::serve(args.metrics, served, &staff.polling.requests, &clock).await?;
         if let Some(metrics) = &metrics {
             watching.complain(&format!("metrics at {}", metrics.url()));

@@ -23,8 +23,12 @@ use axum::{
     routing::get,
 };
 use prometheus_client::{
-    encoding::text::{encode_eof, encode_registry},
+    encoding::{
+        EncodeLabelSet,
+        text::{encode_eof, encode_registry},
+    },
     metrics::{
+        family::Family,
         histogram::{Histogram, exponential_buckets},
         info::Info,
     },
@@ -84,24 +88,39 @@ impl MetricsError {
     }
 }
 
+/// What tells profiles apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Profile {
+    profile: String,
+}
+
+impl Profile {
+    fn new(profile: &str) -> Self {
+        Self { profile: profile.to_owned() }
+    }
+}
+
+/// How late changes are seen, of each profile.
+type Delays = Family<Profile, Histogram, fn() -> Histogram>;
+
 /// What is told when somebody asks.
 struct Told {
     counted: Registry,
     reader: SharedReader,
-    profile: String,
+    profiles: Vec<String>,
     clock: Clock,
     /// Whether only this machine is to reach it.
     is_loopback: bool,
 }
 
 impl Metrics {
-    /// Serves them at `address`, if there is one; port 0 takes a free one.
+    /// Serves those of these profiles at `address`, if there is one; port 0 takes a free one.
     ///
     /// # Errors
     /// If nothing can listen there, or the store can't be read.
     pub async fn serve(
         address: Option<SocketAddr>,
-        (store, profile): (&Store, &str),
+        (store, profiles): (&Store, Vec<String>),
         requests: &Requests,
         clock: &Clock,
     ) -> Result<Option<Self>, MetricsError> {
@@ -110,25 +129,29 @@ impl Metrics {
         let address = listener.local_addr().map_err(|error| MetricsError::of(address, error))?;
         tracing::info!(%address, "metrics are served");
         let mut counted = Registry::with_prefix("hoptop");
-        requests.register(&mut counted);
+        requests.register(&profiles, &mut counted);
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         counted.register("build", "hoptop itself", version);
-        let delay = Histogram::new(exponential_buckets(5.0, 2.0, 11));
+        let delays = Delays::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 11)));
+        for profile in &profiles {
+            drop(delays.get_or_create(&Profile::new(profile)));
+        }
         let said = "From the last answer with the old status to the one with the new: it changed in between";
-        counted.register_with_unit("detection_delay", said, Unit::Seconds, delay.clone());
+        counted.register_with_unit("detection_delay", said, Unit::Seconds, delays.clone());
         let told = Told {
             counted,
             reader: store.shared_reader()?,
-            profile: profile.to_owned(),
+            profiles,
             clock: clock.clone(),
             is_loopback: address.ip().is_loopback(),
         };
+        let profiles: Arc<[String]> = told.profiles.as_slice().into();
         let router = Router::new().route("/metrics", get(answer)).with_state(Arc::new(told));
         let mut tasks = JoinSet::new();
         let (news, follower) = (store.subscribe_to_news()?, Follower::new(store)?);
         // What was before isn't counted; what comes from here on is.
         let follower = spawn_blocking(move || follower.news().map(|_| follower)).await??;
-        tasks.spawn(watch_delays((news, follower), profile.to_owned(), delay));
+        tasks.spawn(watch_delays((news, follower), profiles, delays));
         tasks.spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 tracing::error!("the metrics are served no more: {error}");
@@ -169,7 +192,7 @@ async fn answer(State(told): State<Arc<Told>>, headers: HeaderMap) -> Response {
 impl Told {
     fn text(&self) -> Result<String, StoreError> {
         let now = self.clock.now();
-        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profile, now))?;
+        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, now))?;
         let mut text = String::new();
         // Writing into a text never fails.
         let written = encode_registry(&mut text, &self.counted)
@@ -180,20 +203,23 @@ impl Told {
     }
 }
 
-/// Counts how late changes of a profile's statuses are seen, whoever polls.
-async fn watch_delays((mut news, follower): (watch::Receiver<u64>, Follower), profile: String, delays: Histogram) {
+/// Counts how late changes of these profiles' statuses are seen, whoever polls.
+async fn watch_delays((mut news, follower): (watch::Receiver<u64>, Follower), profiles: Arc<[String]>, delays: Delays) {
     loop {
-        let (follower, profile) = (follower.clone(), profile.clone());
+        let (follower, profiles) = (follower.clone(), Arc::clone(&profiles));
         let seen = spawn_blocking(move || {
             follower.news_with(|news, reader| {
-                let own = news.changes.iter().filter(|change| change.profile == profile);
-                let gaps = own.filter_map(showed_a_change).map(|answer| reader.gap_before(answer));
-                Ok((gaps.filter_map(Result::transpose).collect::<Result<Vec<_>, _>>()?, news.more))
+                let mut gaps = Vec::new();
+                for change in news.changes.iter().filter(|change| profiles.contains(&change.profile)) {
+                    let gap = showed_a_change(change).map(|answer| reader.gap_before(answer)).transpose()?.flatten();
+                    gaps.extend(gap.map(|gap| (Profile::new(&change.profile), gap)));
+                }
+                Ok((gaps, news.more))
             })
         });
         match seen.await {
             Ok(Ok((gaps, more))) => {
-                gaps.iter().for_each(|gap| delays.observe(gap.as_secs_f64()));
+                gaps.iter().for_each(|(of, gap)| delays.get_or_create(of).observe(gap.as_secs_f64()));
                 if more {
                     continue;
                 }

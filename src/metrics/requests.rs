@@ -12,6 +12,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
+use super::Profile;
 use crate::{
     domain::{
         observation::{Failure, Observation, Outcome},
@@ -21,16 +22,17 @@ use crate::{
     poller::Wire,
 };
 
-/// Requests by what came of them, and how long those for a status took. Clones count together.
+/// Requests by what came of them, and how long those for a status took, of each profile. Clones count together.
 #[derive(Clone, Debug)]
 pub struct Requests {
     outcomes: Family<Request, Counter>,
-    latency: Histogram,
+    latency: Family<Profile, Histogram, fn() -> Histogram>,
 }
 
 /// What tells requests apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Request {
+    profile: String,
     endpoint: &'static str,
     outcome: &'static str,
 }
@@ -38,21 +40,25 @@ struct Request {
 impl Default for Requests {
     fn default() -> Self {
         // From 25 ms to 12.8 s: the longest that is waited for is 10.
-        Self { outcomes: Family::default(), latency: Histogram::new(exponential_buckets(0.025, 2.0, 10)) }
+        let latency = || Histogram::new(exponential_buckets(0.025, 2.0, 10));
+        Self { outcomes: Family::default(), latency: Family::new_with_constructor(latency) }
     }
 }
 
 impl Requests {
-    /// Says under which names they are told.
-    pub(super) fn register(&self, registry: &mut Registry) {
+    /// Says under which names they are told, of these profiles from the first moment on.
+    pub(super) fn register(&self, profiles: &[String], registry: &mut Registry) {
+        for profile in profiles {
+            drop(self.latency.get_or_create(&Profile::new(profile)));
+        }
         let said = "Requests of this process, by what came of them";
         registry.register("requests", said, self.outcomes.clone());
         let said = "From sending a request for a status to the last byte of its answer, or to giving up";
         registry.register_with_unit("request_duration", said, Unit::Seconds, self.latency.clone());
     }
 
-    fn count(&self, endpoint: &'static str, outcome: &'static str) {
-        self.outcomes.get_or_create(&Request { endpoint, outcome }).inc();
+    fn count(&self, profile: &str, endpoint: &'static str, outcome: &'static str) {
+        self.outcomes.get_or_create(&Request { profile: profile.to_owned(), endpoint, outcome }).inc();
     }
 }
 
@@ -60,6 +66,8 @@ impl Requests {
 pub struct Counted<W> {
     /// The wire.
     pub wire: W,
+    /// The profile whose requests these are.
+    pub profile: String,
     /// Where it is counted.
     pub requests: Requests,
 }
@@ -72,15 +80,16 @@ impl<W: Wire> Wire for Counted<W> {
             Outcome::NotFound(_) => "not_found",
             Outcome::Failed(failure) => name(failure),
         };
-        self.requests.count("status", outcome);
-        self.requests.latency.observe(observation.latency.as_secs_f64());
+        self.requests.count(&self.profile, "status", outcome);
+        let latency = self.requests.latency.get_or_create_owned(&Profile::new(&self.profile));
+        latency.observe(observation.latency.as_secs_f64());
         observation
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
         let observation = self.wire.quote(request).await;
         let outcome = observation.answer.failure().map_or("route", name);
-        self.requests.count("route", outcome);
+        self.requests.count(&self.profile, "route", outcome);
         observation
     }
 }

@@ -96,12 +96,18 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
         ..fixtures::fails(Failure::TimedOut(std::time::Duration::ZERO))
     };
     let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
-    let wire = Counted { wire: Scripted(answers.into()), requests: requests.clone() };
+    let wire = Counted { wire: Scripted(answers.into()), profile: "default".into(), requests: requests.clone() };
     for _ in 0..2 {
         wire.status(&fixtures::new(1).told).await;
     }
     let clock = Clock::starting_at(at(50));
-    let metrics = Metrics::serve(Some("127.0.0.1:0".parse().unwrap()), (&store, "default"), &requests, &clock).await;
+    let metrics = Metrics::serve(
+        Some("127.0.0.1:0".parse().unwrap()),
+        (&store, ["default", "other"].map(String::from).into()),
+        &requests,
+        &clock,
+    )
+    .await;
     let url = metrics.as_ref().unwrap().as_ref().unwrap().url();
     let (head, text) = get(&url).await;
     assert!(head.starts_with("HTTP/1.0 200") && head.contains(&format!("content-type: {TEXT}")), "{head}");
@@ -114,11 +120,15 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
         ("hoptop_alerts{profile=\"default\",rule=\"needs_gas\",severity=\"warning\",state=\"firing\"}", "1"),
         ("hoptop_budget_used{profile=\"default\"}", "2.5"),
         ("hoptop_poller_up{profile=\"default\"}", "1.0"),
+        ("hoptop_transactions{profile=\"other\",status=\"unanswered\"}", "1"),
+        ("hoptop_poller_up{profile=\"other\"}", "0.0"),
+        ("hoptop_request_duration_seconds_count{profile=\"other\"}", "0"),
+        ("# TYPE hoptop_transactions", "gauge"),
         (concat!("hoptop_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), "1"),
-        ("hoptop_requests_total{endpoint=\"status\",outcome=\"record\"}", "1"),
-        ("hoptop_requests_total{endpoint=\"status\",outcome=\"timed_out\"}", "1"),
-        ("hoptop_request_duration_seconds_count", "2"),
-        ("hoptop_request_duration_seconds_bucket{le=\"0.4\"}", "2"),
+        ("hoptop_requests_total{profile=\"default\",endpoint=\"status\",outcome=\"record\"}", "1"),
+        ("hoptop_requests_total{profile=\"default\",endpoint=\"status\",outcome=\"timed_out\"}", "1"),
+        ("hoptop_request_duration_seconds_count{profile=\"default\"}", "2"),
+        ("hoptop_request_duration_seconds_bucket{le=\"0.4\",profile=\"default\"}", "2"),
     ] {
         assert_eq!(value(&text, name), expected, "{name}:\n{text}");
     }
@@ -151,7 +161,10 @@ async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_an
     store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap();
     let clock = Clock::starting_at(at(500));
     let address = Some("127.0.0.1:0".parse().unwrap());
-    let metrics = Metrics::serve(address, (&store, "default"), &Requests::default(), &clock).await.unwrap().unwrap();
+    let metrics = Metrics::serve(address, (&store, vec!["default".to_owned()]), &Requests::default(), &clock)
+        .await
+        .unwrap()
+        .unwrap();
     let text = async || get(&metrics.url()).await.1;
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
@@ -161,13 +174,13 @@ async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_an
     let found = async {
         loop {
             let text = text().await;
-            if value(&text, "hoptop_detection_delay_seconds_count") == "1" {
+            if value(&text, "hoptop_detection_delay_seconds_count{profile=\"default\"}") == "1" {
                 break text;
             }
         }
     };
     let text = tokio::time::timeout(std::time::Duration::from_secs(20), found).await.unwrap();
-    assert_eq!(value(&text, "hoptop_detection_delay_seconds_sum"), "30.0", "{text}");
+    assert_eq!(value(&text, "hoptop_detection_delay_seconds_sum{profile=\"default\"}"), "30.0", "{text}");
 }
 
 #[tokio::test]
@@ -176,7 +189,9 @@ async fn an_address_that_is_taken_is_named_with_a_way_out() {
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let clock = Clock::starting_at(at(0));
-    let serve = async |address| Metrics::serve(address, (&store, "default"), &Requests::default(), &clock).await;
+    let serve = async |address| {
+        Metrics::serve(address, (&store, vec!["default".to_owned()]), &Requests::default(), &clock).await
+    };
     let refused = serve(Some(taken.local_addr().unwrap())).await.err().unwrap().to_string();
     assert!(refused.contains("something else listens there; choose another port"), "{refused}");
     assert!(serve(None).await.unwrap().is_none());

@@ -34,7 +34,7 @@ fn a_watch_tells_its_numbers_as_long_as_it_runs() {
     for line in [
         "hoptop_transactions{profile=\"default\",status=\"success\"} 1",
         "hoptop_transactions{profile=\"default\",status=\"ongoing\"} 1",
-        "hoptop_requests_total{endpoint=\"status\",outcome=\"record\"} 2",
+        "hoptop_requests_total{profile=\"default\",endpoint=\"status\",outcome=\"record\"} 2",
         "hoptop_budget_limit{profile=\"default\"} 10.0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line} isn't told:\n{text}");
