@@ -51,6 +51,13 @@ async fn get(url: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
+/// These profiles' metrics, at a free port.
+async fn served(store: &Store, profiles: &[&str], requests: &Requests, clock: &Clock) -> Metrics {
+    let profiles = profiles.iter().map(|profile| (*profile).to_owned()).collect();
+    let address = Some("127.0.0.1:0".parse().unwrap());
+    Metrics::serve(address, (store, profiles), requests, clock).await.unwrap().unwrap()
+}
+
 #[test]
 fn a_name_for_this_machine_that_is_not_its_own_is_foreign() {
     let foreign = |host: &str| {
@@ -101,14 +108,8 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
         wire.status(&fixtures::new(1).told).await;
     }
     let clock = Clock::starting_at(at(50));
-    let metrics = Metrics::serve(
-        Some("127.0.0.1:0".parse().unwrap()),
-        (&store, ["default", "other"].map(String::from).into()),
-        &requests,
-        &clock,
-    )
-    .await;
-    let url = metrics.as_ref().unwrap().as_ref().unwrap().url();
+    let metrics = served(&store, &["default", "other"], &requests, &clock).await;
+    let url = metrics.url();
     let (head, text) = get(&url).await;
     assert!(head.starts_with("HTTP/1.0 200") && head.contains(&format!("content-type: {TEXT}")), "{head}");
     for (name, expected) in [
@@ -160,11 +161,7 @@ async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_an
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap();
     let clock = Clock::starting_at(at(500));
-    let address = Some("127.0.0.1:0".parse().unwrap());
-    let metrics = Metrics::serve(address, (&store, vec!["default".to_owned()]), &Requests::default(), &clock)
-        .await
-        .unwrap()
-        .unwrap();
+    let metrics = served(&store, &["default"], &Requests::default(), &clock).await;
     let text = async || get(&metrics.url()).await.1;
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
