@@ -1,7 +1,8 @@
 //! Pastes that come without brackets: many keys at once are text, never commands (`mockups.md`, Keys).
 //!
-//! No person types eight letters between two looks at the input. A key that is held down over a slow line comes as a burst
-//! too, but always as the same letter.
+//! No person types eight letters between two looks at the input, and hardly four, unless into a field that the first of them
+//! opens. A key that is held down over a slow line comes as a burst too, but always as the same letter. What is taken for a paste
+//! and is none does no harm; the other way round a piece of a hash would work on whatever is selected.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -12,6 +13,12 @@ use crate::clock::Mono;
 /// From so many letters on, so many of them different, it is a paste.
 const LETTERS: usize = 8;
 const DIFFERENT: usize = 4;
+/// The same of letters that don't begin like a filter, a command line or a search, which the others are typed into.
+const FEW_LETTERS: usize = 4;
+const FEW_DIFFERENT: usize = 3;
+const FIELDS: [char; 3] = ['/', ':', '?'];
+/// What no letters begin with that are meant as keys: a hash, or a part of one.
+const HASH: &str = "0x";
 /// What follows a part of a paste within this time is its next part.
 const GAP: Duration = Duration::from_millis(100);
 
@@ -26,8 +33,7 @@ impl Bursts {
     pub(super) fn sort(&mut self, events: Vec<Event>, now: Mono) -> Vec<Event> {
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
-        let different = text.chars().collect::<HashSet<_>>().len();
-        if !(goes_on || (text.chars().count() >= LETTERS && different >= DIFFERENT)) {
+        if !goes_on && !is_paste(&text) {
             return events;
         }
         self.until = Some(now + GAP);
@@ -36,6 +42,12 @@ impl Bursts {
         others.push(Event::Paste(text));
         others
     }
+}
+
+fn is_paste(text: &str) -> bool {
+    let (letters, different) = (text.chars().count(), text.chars().collect::<HashSet<_>>().len());
+    let is_few = letters >= FEW_LETTERS && different >= FEW_DIFFERENT && !text.starts_with(FIELDS);
+    (letters >= LETTERS && different >= DIFFERENT) || is_few || (text.len() > HASH.len() && text.starts_with(HASH))
 }
 
 /// The letter that a key types.
@@ -80,8 +92,28 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_of_a_hash_a_ticket_or_a_chain_is_never_taken_for_keys() {
+        for text in ["0x8", "0x8376", "8376a", "base", "SUP-42", "vip\r", "/tx/0x8376\rxq"] {
+            let pasted = Event::Paste(text.replace('\r', "\n"));
+            assert_eq!(Bursts::default().sort(keys(text), at(0)), [pasted], "{text}");
+        }
+    }
+
+    #[test]
     fn what_a_person_types_stays_keys() {
-        for text in ["j", "/is:", "jjjjjjjjjjjjjjjjjjjjjj", "jjjjkkkkjjjj", "\r\r\r"] {
+        for text in [
+            "j",
+            "yp",
+            "gg",
+            "zj\r",
+            "jka",
+            ":q\r",
+            "/is:ov",
+            "/is:",
+            "jjjjjjjjjjjjjjjjjjjjjj",
+            "jjjjkkkkjjjj",
+            "\r\r\r",
+        ] {
             assert_eq!(Bursts::default().sort(keys(text), at(0)), keys(text), "{text}");
         }
     }

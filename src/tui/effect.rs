@@ -92,15 +92,12 @@ impl Work {
         }
     }
 
-    /// The transactions that are dealt with by it, as far as these are named. What is only written on some leaves more to be done
-    /// with them.
+    /// The transactions that nothing more is to be done with after it, as far as these are named: who acknowledges five may want
+    /// to put a label on the same five.
     pub fn deals_with(&self) -> &[RowId] {
         match self {
-            Self::Edit(Edit::Untrack(rows))
-            | Self::Acknowledge { rows, .. }
-            | Self::Unacknowledge(rows)
-            | Self::Snooze { rows, .. } => rows,
-            Self::Edit(_) | Self::SnoozeAlert { .. } | Self::Export { .. } => &[],
+            Self::Edit(Edit::Untrack(rows)) => rows,
+            _ => &[],
         }
     }
 }

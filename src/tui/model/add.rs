@@ -270,6 +270,19 @@ impl AddForm {
         self.found.get_mut(self.place)
     }
 
+    /// The filter by which the list may have it where nothing else comes of the text, which is a word or two.
+    pub fn looked_for(&self) -> Option<String> {
+        const MOST: usize = 64;
+        let text = self.text();
+        let is_line = !text.trim().contains('\n') && text.trim().chars().count() <= MOST;
+        let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == Verdict::Nothing);
+        let words = text::clean_or_none(&text.replace('"', " ")).filter(|_| is_line && is_nothing)?;
+        let words = words.trim();
+        let is_word = words.starts_with(char::is_alphanumeric)
+            && words.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
+        Some(if is_word { words.to_owned() } else { format!("\"{words}\"") }).filter(|_| !words.is_empty())
+    }
+
     /// What the keys do now, for the footer.
     pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
         let verdict = self.at_cursor().map(Found::verdict);
@@ -283,9 +296,12 @@ impl AddForm {
             _ if counts.known > 0 && counts.needs_input > 0 => "to the known one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
+            _ if self.looked_for().is_some() => "look for it in the list",
+            _ if !self.found.is_empty() => "",
             _ => "track or open",
         };
-        let mut hints = vec![("Enter", enter)];
+        // Of no use is also Enter then.
+        let mut hints: Vec<_> = (!enter.is_empty()).then_some(("Enter", enter)).into_iter().collect();
         if self.focus == Focus::Results {
             hints.push(("Space", "mark"));
             let lacks = counts.needs_input > 0 || verdict == Some(Verdict::Nothing);

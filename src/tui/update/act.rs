@@ -55,7 +55,8 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
             model.marks.served(work.deals_with());
             let left = model.marks.count();
             let text = match work {
-                Work::Edit(_) if model.screen == Screen::List && left > 0 => {
+                Work::Export { .. } | Work::SnoozeAlert { .. } => text,
+                _ if model.screen == Screen::List && left > 0 => {
                     let clear = model.setting.keys.shown(Id::Clear);
                     format!("{}. {left} stay marked; {clear} unmarks.", text.trim_end_matches('.'))
                 }

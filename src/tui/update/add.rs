@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, quote};
+use super::{Effect, quote, show_tab};
 use crate::{
     clock::Now,
     domain::{ask, ids::RowId, text},
@@ -14,6 +14,7 @@ use crate::{
     tui::model::{
         Model, Overlay, Screen, Tone,
         add::{Focus, Found, Verdict},
+        list::Tab,
     },
 };
 
@@ -152,7 +153,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>)
 }
 
 /// Tracks all that are marked and complete; without such ones it opens the known one at the cursor, else the first, or goes to it where others
-/// lack something, or to what is missing.
+/// lack something, or to what is missing; what is none of these the list is filtered by.
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
@@ -181,9 +182,19 @@ fn submit(model: &mut Model) -> Vec<Effect> {
             form.place = place;
             form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
         }
-        (None, None) => {}
+        (None, None) => return look_for(model),
     }
     Vec::new()
+}
+
+/// Of what is no hash the list shows what it is found in, of all that is tracked.
+fn look_for(model: &mut Model) -> Vec<Effect> {
+    let Overlay::Add(form) = &model.overlay else { return Vec::new() };
+    let Some(wanted) = form.looked_for() else { return Vec::new() };
+    model.overlay = Overlay::None;
+    let effects = show_tab(model, Tab::All);
+    model.list.set_filter(&wanted, "");
+    effects
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {

@@ -279,6 +279,32 @@ fn t_copies_a_reply_that_asks_for_what_is_missing() {
 }
 
 #[test]
+fn what_is_no_hash_is_looked_for_among_all_that_is_tracked() {
+    for (pasted_text, filter) in [
+        ("0x8376", "0x8376"),
+        ("SUP-4231\n", "SUP-4231"),
+        (" my swap ", "\"my swap\""),
+        ("-vip", "\"-vip\""),
+        ("a\"b:c", "\"a b:c\""),
+    ] {
+        let mut model = dashboard("2");
+        model.take(Msg::Paste(pasted_text.into()), now());
+        assert!(form(&model).hints().contains(&("Enter", "look for it in the list")), "{pasted_text}");
+        press(&mut model, &["Enter"], now());
+        assert!(matches!(model.overlay, Overlay::None));
+        assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, filter));
+        assert_eq!(model.list.filter_error, None);
+    }
+    // A text of several lines, or a long one, is none that anybody looks for; nor are quotes alone.
+    for nothing in ["my swap\nis stuck", &"word ".repeat(20), "\"\""] {
+        let mut model = pasted(nothing);
+        assert!(form(&model).hints().iter().all(|(key, _)| *key != "Enter"), "{nothing}");
+        assert_eq!(press(&mut model, &["Enter"], now()), []);
+        assert!(matches!(model.overlay, Overlay::Add(_)));
+    }
+}
+
+#[test]
 fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
     let known = format!("0x{:064x}", 33);
     for alone in
