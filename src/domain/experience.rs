@@ -147,7 +147,11 @@ impl Past {
             0 => String::new(),
             all => format!("; {} of {all} on this route had settled by this age", self.settled_by(tx.age(now))),
         };
-        Some(format!("half settle within {half}, nine in ten within {most} ({basis}){similar}"))
+        // Of what took longer than that already, how long half of them take says nothing any more.
+        Some(match tx.age(now) > forecast.quantile(Quantile::P90) {
+            true => format!("longer than nine in ten take: these settle within {most} ({basis}){similar}"),
+            false => format!("half settle within {half}, nine in ten within {most} ({basis}){similar}"),
+        })
     }
 }
 
@@ -212,6 +216,8 @@ mod tests {
         assert!(said(&past, &tx).ends_with("(a guess: no estimate is known)"));
         tx.told.estimate = Some(Duration::from_secs(600));
         assert_eq!(said(&past, &tx), "half settle within 10m, nine in ten within 27m 52s (from the estimate)");
+        let late = past.sentence(&tx, at(1_673)).unwrap();
+        assert_eq!(late, "longer than nine in ten take: these settle within 27m 52s (from the estimate)");
         past.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
         (0..40).for_each(|_| past.evidence.add(Duration::from_secs(300)));
         assert_eq!(

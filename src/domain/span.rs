@@ -25,6 +25,17 @@ pub fn short(span: Duration) -> String {
     }
 }
 
+/// One unit, the nearest: how long something took, where an age counts what has passed.
+pub fn nearest(span: Duration) -> String {
+    let unit = match span.as_secs() {
+        seconds if seconds < MINUTE => 0,
+        seconds if seconds < HOUR => MINUTE,
+        seconds if seconds < 2 * DAY => HOUR,
+        _ => DAY,
+    };
+    short(span.saturating_add(Duration::from_secs(unit / 2)))
+}
+
 /// Two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.
 pub fn long(span: Duration) -> String {
     match span.as_secs() {
@@ -92,6 +103,16 @@ pub fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_length_is_rounded_where_an_age_is_cut() {
+        let both = |seconds| [short, nearest].map(|word| word(Duration::from_secs(seconds)));
+        assert_eq!(
+            [59, 89, 115, 3_599, 5_400, 172_799].map(both),
+            [["59s", "59s"], ["1m", "1m"], ["1m", "2m"], ["59m", "1h"], ["1h", "2h"], ["47h", "2d"],]
+        );
+        assert_eq!(nearest(Duration::MAX), short(Duration::MAX));
+    }
 
     #[test]
     fn spans_read_well() {

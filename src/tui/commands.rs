@@ -142,7 +142,6 @@ fn sentence(done: &str, turned: &TakenBack, stopped: &str) -> String {
         0 => String::new(),
         left => format!(" ({left} of it stay as they are: something else happened to them since)"),
     };
-    let about =
-        turned.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("..."))));
+    let about = turned.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));
     format!("{done}: {}{about}{stopped}{left}", text::clean(&turned.summary))
 }

@@ -71,6 +71,7 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
     lines.push(match (&setting.shown_id, setting.polls) {
         (_, false) => "Not polling.".to_owned(),
         _ if reader.paused_until(&setting.profile, now)?.is_some() => "Polling is paused, in a dashboard.".to_owned(),
+        (Some(id), true) if id == "…" => "Polling with an ID that is too short to show its end.".to_owned(),
         (Some(id), true) => format!("Polling with ID ending in {}.", id.trim_start_matches('…')),
         (None, true) => "Polling.".to_owned(),
     });

@@ -155,7 +155,7 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
     let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
-        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.told.transaction_id.short("...")),
+        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.told.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
         (many, _) => format!("Snooze what stands for {many} marked ones, for"),
     };
@@ -175,14 +175,16 @@ pub(super) fn ticket(model: &mut Model, now: Mono) {
 
 /// Opens the prompt for the name of a file: for the marked ones, or else for all that is shown.
 pub(super) fn export(model: &mut Model, now: Now) {
-    if !marks::end_range(model, now.mono) {
+    let is_open = model.screen == Screen::Detail;
+    if !is_open && !marks::end_range(model, now.mono) {
         return;
     }
-    if model.list.total == Some(0) && model.marks.is_empty() {
+    if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
         model.tell(Tone::Bad, "Nothing to export: nothing is marked, and nothing shown.", now.mono);
         return;
     }
     let purpose = match model.marks.count() {
+        _ if is_open => Purpose::Export(model.list.selected.into_iter().collect()),
         0 => Purpose::ExportShown(model.list.total),
         _ => Purpose::Export(model.marks.rows()),
     };

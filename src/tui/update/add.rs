@@ -7,9 +7,11 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::{Effect, quote, show_tab};
 use crate::{
-    clock::Now,
+    clock::{Mono, Now},
     domain::{ask, ids::RowId, text},
+    intake,
     store::{Edit, ImportReport},
+    tui::command::Id,
     tui::effect::Work,
     tui::model::{
         Model, Overlay, Screen, Tone,
@@ -144,12 +146,21 @@ fn read(model: &mut Model) -> Vec<Effect> {
 }
 
 /// Takes in which hashes are tracked. One that was pasted alone is opened at once.
-pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>) -> Vec<Effect> {
+pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: Mono) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     if form.take_in(known) {
         return submit(model);
     }
-    form.pasted_known().map_or_else(Vec::new, |row| open(model, row))
+    let Some(row) = form.pasted_known() else { return Vec::new() };
+    let named = intake::ticket(&form.text());
+    let effects = open(model, row);
+    // The ticket that it is looked up for is rarely the first one.
+    let has_none = model.transactions.get(&row).is_some_and(|tx| tx.told.ticket.is_none());
+    let hint = named.filter(|_| has_none).map_or_else(String::new, |ticket| {
+        format!("; {} puts a ticket on it, the text names {ticket}", model.setting.keys.shown(Id::Ticket))
+    });
+    model.tell(Tone::Good, format!("This one is tracked already{hint}."), now);
+    effects
 }
 
 /// Tracks all that are marked and complete; without such ones it opens the known one at the cursor, else the first, or goes to it where others

@@ -179,7 +179,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Counted(counted) => news::on_counted(model, *counted, now),
         Msg::Statistics(read) => aside::on_statistics(model, *read, now.mono),
         Msg::Log(read) => aside::on_log(model, read),
-        Msg::Known(known) => add::on_known(model, known),
+        Msg::Known(known) => add::on_known(model, known, now.mono),
         Msg::Quote(heard) => quote::on_heard(model, heard, now),
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Copied(copied) => offer::on_copied(model, copied, now),

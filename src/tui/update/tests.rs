@@ -206,6 +206,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
         Id::Ticket => asks(model, &Purpose::Ticket(vec![RowId(21)])),
         Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
+        Id::Export if model.screen == Screen::Detail => asks(model, &Purpose::Export(vec![RowId(21)])),
         Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
         Id::Untrack => effects == [Effect::Work(Work::Edit(Edit::Untrack(vec![RowId(21)])))],
         Id::Unacknowledge if model.screen == Screen::Alerts => {
@@ -473,7 +474,7 @@ fn what_is_asked_about_is_what_is_removed() {
     press(&mut model, &["Space", ":"], now());
     type_in(&mut model, "delete", now());
     press(&mut model, &["Enter"], now());
-    let hash = tx::transaction(21).told.transaction_id.short("...");
+    let hash = tx::transaction(21).told.transaction_id.short("…");
     assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains(&hash)), "{:?}", model.notice);
 }
 

@@ -27,7 +27,8 @@ const GAP: &str = "   ";
 pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
     let mut spans = vec![Span::styled(" hoptop ", look.theme.label())];
-    if let Some(id) = &look.model.setting.shown_id {
+    // Of one that is too short to be shown there is nothing to see.
+    if let Some(id) = look.model.setting.shown_id.as_ref().filter(|id| *id != "…") {
         let id = id.replace('…', look.theme.ellipsis);
         spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, look.theme.dim()));
     }

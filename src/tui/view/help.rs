@@ -17,7 +17,7 @@ use super::{Look, put_lines};
 use crate::{
     domain::{glance, status::RouterStatus, width},
     tui::{
-        command::{Command, Group},
+        command::{Command, Context, Group},
         model::help::HelpPage,
     },
 };
@@ -142,7 +142,16 @@ fn row(look: &Look<'_>, command: &Command, keys: &[String], columns: usize) -> V
     let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
     let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
         .map(|(text, columns)| width::fit(text, columns, look.theme.ellipsis));
-    let help = width::wrap(command.help, columns.saturating_sub(KEYS + NAME + 4).max(1));
+    // Whose keys hold in one place alone says which, since others have the same keys.
+    let place = match command.contexts {
+        [Context::List] | [_, _, ..] | [] => String::new(),
+        [place] => {
+            let place = place.place();
+            let is_said = place.rsplit(' ').next().is_some_and(|word| command.help.contains(word));
+            if is_said { String::new() } else { format!(" ({place})") }
+        }
+    };
+    let help = width::wrap(&format!("{}{place}", command.help), columns.saturating_sub(KEYS + NAME + 4).max(1));
     let line = |(place, text): (usize, String)| match place {
         0 => Line::from(vec![
             Span::styled(format!("  {keys} "), look.theme.key()),
@@ -171,6 +180,7 @@ fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
         ("Severity", "!! act now, ! look, i for information; a!! acknowledged, z!! snoozed".to_owned()),
         ("Row", "> selected, x marked, X both; changes go to the marked ones, if any".to_owned()),
         ("DUE", "until support may be contacted; with a minus: since".to_owned()),
+        ("AGE", "since it was submitted; of what has settled, how long it took".to_owned()),
     ];
     facts
         .into_iter()

@@ -21,7 +21,8 @@ pub(super) fn draw(look: &Look<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'
     let remark: Vec<String> = remark.into_iter().filter(|line| !line.is_empty()).collect();
     let pane = bottom(body, remark.len() + menu.entries.len() + 2);
     frame.render_widget(Clear, pane);
-    let title = width::cut(&format!(" {} ", menu.title), usize::from(pane.width.saturating_sub(2)), "");
+    let title = menu.title.replace('…', look.theme.ellipsis);
+    let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
     let block = Block::bordered().border_set(look.theme.border).title(Span::styled(title, look.theme.label()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);

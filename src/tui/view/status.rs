@@ -53,7 +53,7 @@ pub(super) fn say(look: &Look<'_>, (body, pane): (Rect, Rect), frame: &mut Frame
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(over).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
-    let mut lines = width::wrap(&notice.text, columns);
+    let mut lines = width::wrap(&notice.text.replace('…', look.theme.ellipsis), columns);
     let room = usize::from(bottom - top);
     if lines.len() > room {
         lines.truncate(room);

@@ -11,8 +11,8 @@ use ratatui::{
 use super::{LABEL, Look, labelled};
 use crate::domain::{
     advice::{self, Advice, Situation},
-    alert::Rule,
-    span,
+    alert::{AlertState, Rule},
+    glance, span,
     transaction::Transaction,
     width,
 };
@@ -32,6 +32,11 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
     let mut lines = vec![verdict(look, tx, &advice, columns)];
     lines.extend(limit(look, tx, columns));
+    // Which parameter it is only the service says.
+    let refusal = tx.learned.last_error.as_ref().filter(|_| advice.situation == Situation::Alert(Rule::Rejected));
+    lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
+    lines
+        .extend(set_aside(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
     if let Some(say) = &advice.say {
         lines.extend(labelled("SAY", say, columns, look.theme.label()));
     }
@@ -87,6 +92,7 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
     };
     let checked = match tx.learned.last_checked_at {
         Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
+        None if tx.learned.polls > 0 => "  never answered".into(),
         None => "  never checked".into(),
     };
     let room = columns.saturating_sub(LABEL);
@@ -99,6 +105,17 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
         Span::styled(verdict, style.patch(look.theme.label())),
         Span::styled(checked, look.theme.dim()),
     ])
+}
+
+/// What a person said of what stands for it, so that nobody takes it on twice.
+fn set_aside(look: &Look<'_>, tx: &Transaction) -> Option<String> {
+    let now = look.now.wall;
+    let alerts = look.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
+    let said: Vec<_> = alerts
+        .filter(|alert| alert.set_aside.is_some())
+        .map(|alert| format!("{} {}", alert.rule, glance::alert_state(alert, now, look.model.setting.zone)))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {

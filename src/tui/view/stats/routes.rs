@@ -45,7 +45,7 @@ fn line(look: &Look<'_>, spread: &Spread, (is_chosen, pane): (bool, u16)) -> Lin
     let said = |took: Option<std::time::Duration>| match took {
         None => "-".to_owned(),
         Some(took) if columns >= AMPLE => span::long(took),
-        Some(took) => span::short(took),
+        Some(took) => span::nearest(took),
     };
     let mark = if is_chosen { ">" } else { " " };
     let name = width::fit(&name(spread), route, look.theme.ellipsis);

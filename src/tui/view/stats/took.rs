@@ -27,7 +27,7 @@ pub(super) fn sentence(spread: &Spread, columns: usize) -> String {
         return format!(" the 1 that was timed took {}", span::long(median));
     }
     let said = format!(" median {}, 95 in 100 within {}", span::long(median), span::long(p95));
-    let brief = format!(" median {}, p95 {}", span::short(median), span::short(p95));
+    let brief = format!(" median {}, p95 {}", span::nearest(median), span::nearest(p95));
     let whole = [format!("{said} ({timed} timed)"), said];
     whole.into_iter().find(|text| width::of(text) <= columns).unwrap_or(brief)
 }

@@ -38,12 +38,14 @@ fn marks_beside_the_detail() {
 #[test]
 fn what_was_set_aside_stays_as_grave_as_it_was() {
     let mut model = dashboard(WIDE);
-    let taken = Acknowledgement { at: now().wall, note: None };
+    let taken = Acknowledgement { at: now().wall, note: Some("mine".into()) };
     let selected = model.list.selected.unwrap();
     let grave = Alert { set_aside: Some(SetAside::Acknowledged(taken)), ..alert(Rule::Overdue, Some(selected), "") };
     hear(&mut model, everything(Vec::new(), vec![grave]), None, now());
     let drawn = screen(&model);
     assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
+    // And nobody takes it on twice.
+    assert!(drawn.contains("ALERT     overdue acknowledged 0s ago: mine"), "{drawn}");
 }
 
 #[test]
