@@ -625,8 +625,6 @@ async fn what_a_pasted_link_lacks_is_filled_in_and_what_is_known_opens() {
         person.press("Enter");
         person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">    + success")).await;
         person.send(Event::Paste(hash('a')));
-        person.sees("the known one", |screen| screen.contains("= known         0xaaaa")).await;
-        person.press("Enter");
         person.sees("its detail", |screen| screen.contains("VERDICT")).await;
         person.press("^C");
     });

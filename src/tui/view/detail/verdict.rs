@@ -13,7 +13,7 @@ use crate::domain::{
     advice::{self, Advice, Situation},
     alert::{AlertState, Rule},
     glance, span,
-    transaction::Transaction,
+    transaction::{Tracking, Transaction},
     width,
 };
 
@@ -33,7 +33,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     let mut lines = vec![verdict(look, tx, &advice, columns)];
     lines.extend(limit(look, tx, columns));
     // Which parameter it is only the service says.
-    let refusal = tx.learned.last_error.as_ref().filter(|_| advice.situation == Situation::Alert(Rule::Rejected));
+    let refusal = tx.learned.last_error.as_ref().filter(|_| is_rejected(tx));
     lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
     lines
         .extend(set_aside(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
@@ -105,6 +105,11 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
         Span::styled(verdict, style.patch(look.theme.label())),
         Span::styled(checked, look.theme.dim()),
     ])
+}
+
+/// Whether the service refuses to be asked about it.
+pub(super) fn is_rejected(tx: &Transaction) -> bool {
+    matches!(tx.tracking, Tracking::Parked(_))
 }
 
 /// What a person said of what stands for it, so that nobody takes it on twice.
