@@ -180,7 +180,7 @@ pub enum Command {
     /// Every setting and where it came from; or a config file to begin with
     Config(ConfigArgs),
     #[command(after_help = completions::EXAMPLES)]
-    /// The script for a shell that completes commands, hashes, tickets and labels
+    /// The script for a shell that completes commands, hashes, tickets, labels and profiles
     Completions(CompletionsArgs),
     #[command(after_help = man::EXAMPLES)]
     /// The manual page of hoptop, or of one command

@@ -284,7 +284,7 @@ impl<W: Wire> Driver<W> {
 
     async fn ask_status(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
         let question = Question::Status(id);
-        let Some(transaction) = self.read(move |reader| reader.wordless(id)).await? else {
+        let Some(transaction) = self.read(move |reader| reader.outline(id)).await? else {
             self.core.gone(question, ticket, self.setup.clock.now());
             return Ok(());
         };

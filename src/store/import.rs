@@ -15,7 +15,7 @@ use super::{
     quotes,
     staged::Staged,
     steps::Step,
-    transactions,
+    transactions::{self, POLLED},
 };
 use crate::domain::{
     change::What,
@@ -92,7 +92,7 @@ pub struct ImportReport {
     pub unchanged: Tally<RowId>,
     /// Of those that were added: what wasn't told and is known from the route's quote.
     pub completed: Tally<(RowId, Vec<&'static str>)>,
-    /// How many of those that were added each other profile tracks too, by the profile's name.
+    /// How many of those that were added each other profile polls too, by the profile's name.
     pub elsewhere: BTreeMap<String, usize>,
 }
 
@@ -103,23 +103,31 @@ impl ImportReport {
         self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
     }
 
-    /// What is said of transactions that other profiles track too: each of these polls them at its own ID's cost.
+    /// What is said of transactions that other profiles poll too, each at its own ID's cost.
     pub fn twice(&self) -> Option<String> {
         let others = self.elsewhere.iter();
         let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
         (!others.is_empty()).then(|| format!("also tracked: {}", others.join(", ")))
     }
 
-    /// Looks up who else tracks what was added, once all of it can be found.
-    pub(super) fn look_elsewhere(mut self, db: &Connection) -> Result<Self, StoreError> {
-        let Some(first) = self.added.first.first() else { return Ok(self) };
-        // What is added by one batch has its numbers one after the other.
+    /// Looks up who else polls what was added, up to `last`, once all of it can be found. Costs n in what was added, unless nobody
+    /// else polls anything.
+    pub(super) fn look_elsewhere(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
+        let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
+        let others = format!(
+            "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)
+             OR EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile > own.profile)
+             FROM transactions AS own WHERE id = ?"
+        );
+        if !db.prepare_cached(&others)?.query_row([first.0], |row| row.get::<_, bool>(0))? {
+            return Ok(self);
+        }
         let sql = "SELECT other.profile, count(*) FROM transactions AS own JOIN transactions AS other USING (transaction_key, from_chain)
-                   WHERE own.id >= ? AND own.id < ? AND other.profile <> own.profile AND other.untracked = 0
+                   WHERE own.id BETWEEN ? AND ? AND own.untracked = 0 AND other.profile <> own.profile
+                   AND other.settled_at IS NULL AND other.untracked = 0 AND other.parked_reason IS NULL
                    GROUP BY other.profile";
         let mut statement = db.prepare_cached(sql)?;
-        let rows =
-            statement.query_map([first.0, first.0 + self.added.count as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
         self.elsewhere = rows.collect::<rusqlite::Result<_>>()?;
         Ok(self)
     }
@@ -269,8 +277,8 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Tells the feed what was added, and says what was done.
-    pub(super) fn finish(mut self) -> Result<ImportReport, StoreError> {
+    /// Tells the feed what was added, and says what was done, with the last that was added.
+    pub(super) fn finish(mut self) -> Result<(ImportReport, Option<RowId>), StoreError> {
         let left = self.many.take().map_or_else(Vec::new, |(_, waiting)| waiting);
         left.iter().try_for_each(|new| self.take_one(new))?;
         let (added, updated) = (self.report.added.count, self.report.updated.count);
@@ -293,7 +301,7 @@ impl<'a> Import<'a> {
         };
         steps.append(&mut self.steps);
         edits::record(self.db, (self.entry.profile, &summary), &steps, self.entry.at)?;
-        Ok(self.report)
+        Ok((self.report, self.last_added))
     }
 
     /// Brings what is known up to what the batch says of it; whether it is known.

@@ -292,7 +292,8 @@ impl Store {
         self.writer.submit_durable(move |db| {
             let mut import = Import::new(db, &profile, at)?;
             batch.into_iter().try_for_each(|new| import.take(new))?;
-            import.finish()?.look_elsewhere(db)
+            let (report, last) = import.finish()?;
+            report.look_elsewhere(db, last)
         })
     }
 
@@ -305,9 +306,9 @@ impl Store {
                 let begin = if indexes.all_new() { Import::of_new } else { Import::new };
                 let mut import = begin(db, &profile, at)?;
                 staged.for_each(&mut |new| import.take(new))?;
-                let report = import.finish()?;
+                let (report, last) = import.finish()?;
                 indexes.restore(db)?;
-                report.look_elsewhere(db)
+                report.look_elsewhere(db, last)
             })
         })
     }

@@ -167,11 +167,6 @@ impl Reader {
         transactions::outline(&self.connection, row)
     }
 
-    /// The same without its labels and notes: what it takes to poll it.
-    pub fn wordless(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
-        transactions::wordless(&self.connection, row)
-    }
-
     /// The same of the one in a profile that this names, by its hash and source chain.
     pub fn outline_of(&self, profile: &str, told: &Told) -> Result<Option<Transaction>, StoreError> {
         transactions::outline_of(&self.connection, profile, told)

@@ -111,6 +111,15 @@ fn who_else_tracks_what_is_added_is_said() {
     store.import("test", batch(&[2]), at(1)).wait().unwrap();
     let report = store.import("default", batch(&[1, 2, 3]), at(2)).wait().unwrap();
     assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod, 1 in test"));
+    // Between what was known numbers may be missing.
+    store.import("prod", batch(&[4, 5, 6]), at(2)).wait().unwrap();
+    store.import("default", batch(&[5]), at(2)).wait().unwrap();
+    let report = store.import("default", batch(&[4, 5, 6]), at(2)).wait().unwrap();
+    assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod"));
+    // What nobody polls any more costs nothing.
+    let seven = store.import("prod", batch(&[7]), at(2)).wait().unwrap().added.first;
+    store.edit("prod", Edit::Untrack(seven), at(2)).wait().unwrap();
+    assert_eq!(store.import("default", batch(&[7]), at(2)).wait().unwrap().twice(), None);
     // What was known before isn't news.
     let report = store.import("default", batch(&[1, 2]), at(3)).wait().unwrap();
     assert_eq!(report.twice(), None);

@@ -24,34 +24,20 @@ use crate::domain::{
 /// Decides what an answer means for the alerts: the transaction after it, what stands for it and for its profile, when.
 pub type Judge = fn(&Transaction, &[Alert], DateTime<Utc>) -> Vec<AlertStep>;
 
-/// Columns in the order in which [`read`] takes them, with these in the places of labels and notes. Of the record only what lists
-/// show.
-macro_rules! select {
-    ($words:literal) => {
-        concat!(
-            "SELECT id, profile, transaction_id, from_chain, to_chain, quote_id, request_id,
+/// Columns in the order in which [`read`] takes them. Of the record only what lists show.
+pub(super) const SELECT: &str = "SELECT id, profile, transaction_id, from_chain, to_chain, quote_id, request_id,
     estimate, submitted_at, from_address, ticket, first_seen_at, untracked, parked_reason, status, status_since,
-    gmp, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, ",
-            $words,
-            ",
+    gmp, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict,
+    (SELECT json_group_array(label) FROM (SELECT label FROM labels WHERE transaction_row = transactions.id ORDER BY label)),
+    (SELECT json_group_array(text) FROM (SELECT text FROM notes
+     WHERE transaction_row = transactions.id AND taken_back_at IS NULL ORDER BY id)),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = from_chain),
     (SELECT name FROM chains WHERE chains.profile = transactions.profile AND chains.id = to_chain),
     poll_requested_at,
     (SELECT evidence FROM forecasts WHERE forecasts.profile = transactions.profile
      AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND forecasts.gmp = 0),
     from_name, to_name
-    FROM transactions"
-        )
-    };
-}
-
-pub(super) const SELECT: &str = select!(
-    "(SELECT json_group_array(label) FROM (SELECT label FROM labels WHERE transaction_row = transactions.id ORDER BY label)),
-    (SELECT json_group_array(text) FROM (SELECT text FROM notes
-     WHERE transaction_row = transactions.id AND taken_back_at IS NULL ORDER BY id))"
-);
-/// The same without labels and notes, which no answer depends on, and which stand on pages of their own.
-const SELECT_WORDLESS: &str = select!("'[]', '[]'");
+    FROM transactions";
 
 /// Whether a transaction is polled (`Transaction::wants_polling`); `transactions_polled` is an index of these.
 pub(super) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
@@ -62,14 +48,14 @@ pub(super) const NEVER_DUE: i64 = i64::MAX;
 /// What became of an answer.
 #[derive(Debug, Default)]
 pub struct Observed {
-    /// The transaction after it, without labels and notes; `None` if that was deleted while the request was under way.
+    /// The transaction after it; `None` if that was deleted while the request was under way.
     pub transaction: Option<Transaction>,
     /// Whether something was learned of how long things take.
     pub has_taught: bool,
 }
 
 pub(super) fn observe(db: &Connection, seen: &Seen, judge: Judge) -> Result<(Observed, Wrote), StoreError> {
-    let Some(mut transaction) = wordless(db, seen.transaction)?.map(|outline| whole(db, outline)).transpose()? else {
+    let Some(mut transaction) = by_row(db, seen.transaction)? else {
         return Ok((Observed::default(), Wrote::Nothing));
     };
     let before = transaction.clone();
@@ -116,12 +102,6 @@ pub(super) fn by_row(db: &Connection, row: RowId) -> Result<Option<Transaction>,
 /// One transaction, with what lists show of its record.
 pub(super) fn outline(db: &Connection, row: RowId) -> Result<Option<Transaction>, StoreError> {
     let sql = format!("{SELECT} WHERE id = ?");
-    Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
-}
-
-/// The same without its labels and notes: for whoever polls it, each time.
-pub(super) fn wordless(db: &Connection, row: RowId) -> Result<Option<Transaction>, StoreError> {
-    let sql = format!("{SELECT_WORDLESS} WHERE id = ?");
     Ok(db.prepare_cached(&sql)?.query_row([row.0], read).optional()?)
 }
 

@@ -224,11 +224,11 @@ fn is_of_the_disk(error: &StoreError) -> bool {
     )
 }
 
-/// A transaction that is undone unless it is ended. The statements are kept, since to prepare them costs more than to carry them
+/// A transaction of the database that is undone unless it is ended. The statements are kept, since to prepare them costs more than to carry them
 /// out.
-struct Transaction<'a>(&'a Connection);
+struct OpenBatch<'a>(&'a Connection);
 
-impl<'a> Transaction<'a> {
+impl<'a> OpenBatch<'a> {
     fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(Self(connection))
@@ -239,7 +239,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for OpenBatch<'_> {
     fn drop(&mut self) {
         // A fault may have ended it already.
         if !self.0.is_autocommit()
@@ -293,7 +293,7 @@ impl Desk {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
         }
-        let transaction = Transaction::begin(&self.connection)?;
+        let open = OpenBatch::begin(&self.connection)?;
         let (before, mut wrote) = (self.connection.total_changes(), Wrote::Nothing);
         if let [alone] = batch {
             // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
@@ -304,11 +304,11 @@ impl Desk {
             }
         }
         if wrote == Wrote::Nothing || self.connection.total_changes() == before {
-            transaction.end("ROLLBACK")?;
+            open.end("ROLLBACK")?;
             return Ok(None);
         }
         let number = changes::count_commit(&self.connection)?;
-        transaction.end("COMMIT")?;
+        open.end("COMMIT")?;
         Ok(Some(Commit { number, wrote }))
     }
 

@@ -173,7 +173,7 @@ commands! {
     Note          Act  needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
     Ticket        Act  needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set the ticket, or take it off";
     Labels        Act  needs Marked  [List Detail]                   "labels"        ""         ["L"]            "put labels on, or take them off";
-    Export        Act                [List Detail]                          "export"        ""         ["E"]            "write the marked ones, all that are shown, or in the detail the open one to a new file";
+    Export        Act                [List Detail]                   "export"        ""         ["E"]            "write the marked ones, all that are shown, or in the detail the open one to a new file";
     Untrack       Act  needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; it is kept";
     Delete        Act                [List Detail]                   "delete"        ""         []               "remove for good, with all history" <"yes">;
     Undo          Act                [List Detail Alerts]            "undo"          ""         ["u"]            "take back what was done last";

@@ -138,10 +138,9 @@ impl AddForm {
         self.found.iter().filter(is_left).count()
     }
 
-    /// Whether what happens next is all that happened to it if that is a paste: of a hash that is known nobody wants more than to
-    /// see it.
-    pub fn begin_paste(&mut self) {
-        self.is_one_paste = self.lines.is_empty() && self.input.value().is_empty();
+    /// A text is being pasted. If that is whole and all that happened to it, nobody wants more of a known hash than to see it.
+    pub fn begin_paste(&mut self, is_whole: bool) {
+        self.is_one_paste = is_whole && !self.is_typed && self.text().is_empty();
     }
 
     /// A person does more with it than to paste.

@@ -1,4 +1,5 @@
-//! A detour: everything is shown for the sake of a transaction that was looked for, and then again what was shown before.
+//! A detour: everything is shown for the sake of a transaction that was looked for, or all that a pasted word is found in, and then
+//! again what was shown before.
 //!
 //! It must never outlive what a person chooses to see instead, nor be remembered for the next start.
 
@@ -8,8 +9,8 @@ use crate::domain::ids::RowId;
 /// Where a person was before.
 #[derive(Debug)]
 pub struct Detour {
-    /// What was looked for.
-    wanted: RowId,
+    /// What was looked for, if it was one.
+    wanted: Option<RowId>,
     left: Memory,
     selected: Option<RowId>,
 }
@@ -20,16 +21,25 @@ impl Model {
         if self.list.tab == Tab::All && self.list.filter_text.is_empty() && self.detour.is_none() {
             return;
         }
+        self.leave_for(Some(wanted), "");
+    }
+
+    /// Shows all that passes a filter, which is no more remembered than what is pasted.
+    pub fn begin_search(&mut self, filter: &str) {
+        self.leave_for(None, filter);
+    }
+
+    fn leave_for(&mut self, wanted: Option<RowId>, filter: &str) {
         let detour = Detour { wanted, left: self.to_remember(), selected: self.list.selected };
         // What was looked for on a detour is another part of it.
         self.detour.get_or_insert(detour).wanted = wanted;
         self.show(Tab::All);
-        self.list.set_filter("", "");
+        self.list.set_filter(filter, "");
     }
 
     /// Whether what is selected is what was looked for: who leaves that is back.
     pub fn is_at_detour(&self) -> bool {
-        self.detour.as_ref().is_some_and(|detour| self.list.selected == Some(detour.wanted))
+        self.detour.as_ref().is_some_and(|detour| detour.wanted.is_some() && self.list.selected == detour.wanted)
     }
 
     /// Shows what was shown before, if this is a detour; whether it was.

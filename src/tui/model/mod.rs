@@ -119,6 +119,22 @@ pub enum Overlay {
     Quote(Box<QuoteForm>),
 }
 
+impl Overlay {
+    /// Whether letters are typed into it.
+    pub fn takes_text(&self) -> bool {
+        match self {
+            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::Offer(_) => false,
+            Self::Help(_)
+            | Self::Filter(_)
+            | Self::Find { .. }
+            | Self::Add(_)
+            | Self::Palette(_)
+            | Self::Prompt(_)
+            | Self::Quote(_) => true,
+        }
+    }
+}
+
 /// How long a notice stands: long enough to read two lines.
 const STANDS: Duration = Duration::from_secs(8);
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, quote, show_tab};
+use super::{Effect, quote};
 use crate::{
     clock::{Mono, Now},
     domain::{ask, ids::RowId, text},
@@ -16,7 +16,6 @@ use crate::{
     tui::model::{
         Model, Overlay, Screen, Tone,
         add::{Focus, Found, Verdict},
-        list::Tab,
     },
 };
 
@@ -115,7 +114,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+pub(super) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     let Overlay::Add(form) = &mut model.overlay else { return Vec::new() };
     form.is_leaving = false;
     if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
@@ -132,7 +131,7 @@ pub(super) fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
         // Megabytes that come without brackets come in many parts.
         return Vec::new();
     }
-    form.begin_paste();
+    form.begin_paste(is_whole);
     form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
     read(model)
 }
@@ -154,9 +153,9 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let Some(row) = form.pasted_known() else { return Vec::new() };
     let named = intake::ticket(&form.text());
     let effects = open(model, row);
-    // The ticket that it is looked up for is rarely the first one.
-    let has_none = model.transactions.get(&row).is_some_and(|tx| tx.told.ticket.is_none());
-    let hint = named.filter(|_| has_none).map_or_else(String::new, |ticket| {
+    // The ticket that it is looked up for is rarely the first one. What isn't read yet may have one.
+    let has_one = model.transactions.get(&row).is_some_and(|tx| tx.told.ticket.is_some());
+    let hint = named.filter(|_| !has_one).map_or_else(String::new, |ticket| {
         format!("; {} puts a ticket on it, the text names {ticket}", model.setting.keys.shown(Id::Ticket))
     });
     model.tell(Tone::Good, format!("This one is tracked already{hint}."), now);
@@ -203,9 +202,9 @@ fn look_for(model: &mut Model) -> Vec<Effect> {
     let Overlay::Add(form) = &model.overlay else { return Vec::new() };
     let Some(wanted) = form.looked_for() else { return Vec::new() };
     model.overlay = Overlay::None;
-    let effects = show_tab(model, Tab::All);
-    model.list.set_filter(&wanted, "");
-    effects
+    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    model.begin_search(&wanted);
+    vec![Effect::Count]
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {

@@ -66,6 +66,8 @@ pub enum Msg {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
+    /// So many keys came at once that they are text that was pasted, or a part of it.
+    Burst(String),
     /// The mouse was clicked or its wheel turned.
     Mouse(MouseEvent),
     /// The terminal has another size: columns and rows.
@@ -172,7 +174,8 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
         Msg::Key(key) => on_key(model, key, now),
         // What is pasted stands on a screen that others may see.
-        Msg::Paste(text) => on_paste(model, &intake::without_id(&text)),
+        Msg::Paste(text) => on_paste(model, &intake::without_id(&text), true),
+        Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
         Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
         Msg::News(heard) => news::on_news(model, *heard, now),
         Msg::Page(read) => news::on_page(model, *read, now),
@@ -260,11 +263,12 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(aside).collect()
 }
 
-fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
+/// Takes in a text that was pasted, whole or a part of it.
+fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter(_) => filter::on_paste(model, text),
         Overlay::Find { .. } => detail::on_paste(model, text),
-        Overlay::Add(_) => add::on_paste(model, text),
+        Overlay::Add(_) => add::on_paste(model, text, is_whole),
         Overlay::Palette(_) => palette::on_paste(model, text),
         Overlay::Prompt(_) => {
             prompt::on_paste(model, text);
@@ -280,7 +284,7 @@ fn on_paste(model: &mut Model, text: &str) -> Vec<Effect> {
         }
         Overlay::None | Overlay::Help(_) | Overlay::Answer { .. } | Overlay::Menu(_) | Overlay::Offer(_) => {
             model.overlay = Overlay::Add(Box::default());
-            add::on_paste(model, text)
+            add::on_paste(model, text, is_whole)
         }
     }
 }
