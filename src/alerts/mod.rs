@@ -34,9 +34,11 @@ pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<Ale
         standing.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
     let outage = of_profile.iter().any(|alert| alert.rule.is_outage());
     let hidden = |rule: Rule| outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
-    let is_new = |rule: &Rule| !hidden(*rule) && own.iter().all(|alert| alert.rule != *rule);
-    let new: Vec<Rule> = held.iter().copied().filter(is_new).collect();
     let clean = tx.learned.last_checked_at == Some(at);
+    // As of what is overdue an answer says so: a failed request only lets time pass.
+    let unsaid = |rule: Rule| !clean && matches!(rule, Rule::NotFoundLong | Rule::RefundSlow);
+    let is_new = |rule: &Rule| !hidden(*rule) && !unsaid(*rule) && own.iter().all(|alert| alert.rule != *rule);
+    let new: Vec<Rule> = held.iter().copied().filter(is_new).collect();
     let change = tx.learned.status_since == Some(at) || gravest(&new) > gravest(own.iter().map(|alert| &alert.rule));
     let mut steps = Vec::new();
     for alert in own {

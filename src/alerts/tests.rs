@@ -64,6 +64,19 @@ fn each_status_raises_its_alert_once() {
 }
 
 #[test]
+fn a_failure_is_no_evidence_that_something_takes_long() {
+    for (status, rule) in [(RouterStatus::NotFound, Rule::NotFoundLong), (RouterStatus::Refund, Rule::RefundSlow)] {
+        let (mut tx, at) = after(status.clone(), 1);
+        let known = alert(1, Rule::Refund, Subject::Transaction(tx.id), 0);
+        let later = at + TimeDelta::minutes(20);
+        tx.apply(&fixtures::fails(Failure::Transport("refused".into())), later);
+        assert_eq!(raised(&judge(&tx, std::slice::from_ref(&known), later)), []);
+        tx.apply(&fixtures::says(status), later);
+        assert!(raised(&judge(&tx, &[known], later)).contains(&rule));
+    }
+}
+
+#[test]
 fn two_clean_observations_clear_and_a_relapse_starts_anew() {
     let (tx, at) = after(RouterStatus::Ongoing, 5);
     let own = Subject::Transaction(tx.id);

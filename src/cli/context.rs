@@ -2,7 +2,10 @@
 //!
 //! It must never reach for a global: standard output, the clock and the environment come in from outside.
 
-use std::{collections::HashSet, io};
+use std::{
+    collections::{BTreeSet, HashSet},
+    io,
+};
 
 use chrono::FixedOffset;
 
@@ -57,10 +60,14 @@ impl Context<'_> {
     fn one_of_many(&mut self, text: &str, found: &[Transaction]) -> color_eyre::Result<Option<Transaction>> {
         let keys: HashSet<_> = found.iter().map(|tx| tx.told.transaction_id.key()).collect();
         let mut own = found.iter().filter(|tx| tx.profile == self.profile);
+        let profiles: BTreeSet<_> = found.iter().map(|tx| tx.profile.as_str()).collect();
         if let (1, Some(tx), None) = (keys.len(), own.next(), own.next()) {
+            let others: Vec<_> =
+                profiles.iter().filter(|profile| **profile != self.profile).map(|it| text::clean(it)).collect();
+            let (own, others) = (text::clean(&self.profile), others.join(", "));
+            writeln!(self.err, "note: this is the one in {own}; it is tracked in {others} too, see --profile")?;
             return Ok(Some(tx.clone()));
         }
-        let profiles: HashSet<_> = found.iter().map(|tx| tx.profile.as_str()).collect();
         let way_out = match (keys.len(), profiles.len() == found.len()) {
             (1, true) => "name its profile with --profile",
             (1, false) => "name its source chain too, as here",
@@ -167,7 +174,8 @@ mod tests {
         bench.track_as("other", fixtures::new(1));
         let row = bench.track(fixtures::new(1));
         let (_, err, found) = bench.run(|cx| cx.find(&format!("https://scan.example/tx/0x{:064x}", 1)).unwrap());
-        assert_eq!((err.as_str(), found.map(|tx| tx.id)), ("", Some(row)));
+        let note = "note: this is the one in default; it is tracked in other too, see --profile\n";
+        assert_eq!((err.as_str(), found.map(|tx| tx.id)), (note, Some(row)));
         // On two chains of one profile it stays open which is meant.
         let mut elsewhere = fixtures::new(1);
         elsewhere.told.from_chain = crate::domain::ids::ChainId::new("10");

@@ -133,7 +133,7 @@ impl Facts<'_> {
     /// As long as it waits for time alone.
     fn deadline(&self) -> String {
         let deadline = self.tx.deadline();
-        if !self.tx.is_waiting() || self.tx.is_stopped() {
+        if !self.tx.is_awaited() {
             return String::new();
         }
         format!("{} ({})", self.stamp(deadline.at), deadline.basis())

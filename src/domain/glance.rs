@@ -137,7 +137,7 @@ pub fn route(tx: &Transaction) -> String {
 /// The time left until the deadline, `12m`, or since it passed, `-8m`; of those that don't wait for it `-`.
 pub fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
     let at = tx.deadline().at;
-    match tx.is_waiting() && !tx.is_stopped() {
+    match tx.is_awaited() {
         false => "-".into(),
         true if at <= now => format!("-{}", span::short(span::between(at, now))),
         true => span::short(span::between(now, at)),

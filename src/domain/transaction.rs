@@ -172,6 +172,12 @@ impl Transaction {
         !self.is_settled() && self.learned.status.as_ref().is_none_or(RouterStatus::is_waiting)
     }
 
+    /// Whether somebody waits for its deadline: it waits for time alone, and is neither stopped by a person nor refused by the
+    /// service, which is to be mended first.
+    pub fn is_awaited(&self) -> bool {
+        self.is_waiting() && self.tracking == Tracking::Active
+    }
+
     /// Whether it is overdue: ongoing or not found, and so said by an answer that came after the deadline.
     pub fn is_overdue(&self) -> bool {
         let waiting = self.learned.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();

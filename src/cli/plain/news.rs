@@ -66,6 +66,8 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         lines.push(format!("{}{}", setting.whose(&alert.profile), of_profile(alert.rule, &alert.message)));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
+        // Whole: what to do may depend on a link.
+        let tx = reader.transaction(tx.id)?.unwrap_or(tx);
         lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), what_to_do(&tx, now, setting.zone)));
     }
     lines.push(match (&setting.shown_id, setting.polls) {

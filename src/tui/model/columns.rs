@@ -57,13 +57,13 @@ columns! {
     /// From where to where.
     Route "route" "ROUTE" 11 4 left,
     /// How long ago it was submitted.
-    Age "age" "AGE" 4 5 right,
+    Age "age" "AGE" 4 6 right,
     /// How long until the deadline.
     Due "due" "DUE" 5 3 right,
     /// Of several profiles that are shown, whose it is.
-    Profile "profile" "PROFILE" 7 7 left,
+    Profile "profile" "PROFILE" 7 5 left,
     /// The ticket, or else the first label.
-    Ticket "ticket" "TICKET" 9 6 left,
+    Ticket "ticket" "TICKET" 9 7 left,
     /// How old the last answer is.
     Checked "checked" "CHECKED" 7 8 right,
     /// All labels.

@@ -143,7 +143,7 @@ fn due(look: &Look<'_>, tx: &Transaction) -> Style {
     /// From here on the deadline is near.
     const SOON: Duration = Duration::from_secs(5 * 60);
     let left = span::between(look.now.wall, tx.deadline().at);
-    match (tx.is_waiting(), left) {
+    match (tx.is_awaited(), left) {
         (false, _) => look.theme.dim(),
         (true, _) if tx.is_overdue() => look.theme.critical(),
         (true, left) if left < SOON => look.theme.warning(),

@@ -112,11 +112,18 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
     }
     let learned = match history.past.evidence.is_enough() {
         true => format!("half, 9 in 10: in which time so many settle, learned from {}", history.past.evidence.count),
-        false => "half, 9 in 10: in which time so many probably settle, from the estimate alone".to_owned(),
+        false => {
+            let from = if tx.told.estimate.is_some() {
+                "from the estimate alone"
+            } else {
+                "as is common; no estimate is known"
+            };
+            format!("half, 9 in 10: in which time so many probably settle, {from}")
+        }
     };
     let sentence = history.past.sentence(tx, look.now.wall).unwrap_or(learned);
     lines.extend(labelled("forecast", &sentence, columns, look.theme.dim()));
-    if !tx.is_waiting() {
+    if !tx.is_awaited() {
         // Else it stands above the tabs.
         lines.extend(labelled("limit", &deadline.basis(), columns, look.theme.dim()));
     }

@@ -125,7 +125,7 @@ fn set_aside(look: &Look<'_>, tx: &Transaction) -> Option<String> {
 
 fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let deadline = tx.deadline();
-    if !tx.is_waiting() {
+    if !tx.is_awaited() {
         return Vec::new();
     }
     let zone = look.model.setting.zone;
