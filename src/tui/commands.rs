@@ -18,6 +18,8 @@ use crate::{
 pub(super) struct Desk {
     pub(super) store: Store,
     pub(super) profile: String,
+    /// Whose it all is, before what is said of it; nothing where only one profile is shown.
+    pub(super) whose: String,
     pub(super) at: DateTime<Utc>,
     /// The keys, for sentences that name some.
     pub(super) keys: Keys,
@@ -123,7 +125,7 @@ pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
             // Taking back an import is much, for a key.
             let stopped = turned.done > 0 && turned.summary.starts_with("track ");
             let until = || format!("; they are kept, and polled no more until {}", desk.keys.shown(Id::Redo));
-            sentence("Taken back", &turned, &if stopped { until() } else { String::new() })
+            sentence(("Taken back", &desk.whose), &turned, &if stopped { until() } else { String::new() })
         },
     ))
 }
@@ -131,10 +133,13 @@ pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
 /// Does again what was taken back last.
 pub(super) fn do_again(desk: &Desk) -> Result<String, StoreError> {
     let turned = desk.store.do_again(&desk.profile, desk.at).wait()?;
-    Ok(turned.map_or_else(|| "There is nothing to do again.".into(), |turned| sentence("Done again", &turned, "")))
+    Ok(turned.map_or_else(
+        || "There is nothing to do again.".into(),
+        |turned| sentence(("Done again", &desk.whose), &turned, ""),
+    ))
 }
 
-fn sentence(done: &str, turned: &TakenBack, stopped: &str) -> String {
+fn sentence((done, whose): (&str, &str), turned: &TakenBack, stopped: &str) -> String {
     if turned.done == 0 {
         return format!("Nothing was changed: something else happened since ({}).", text::clean(&turned.summary));
     }
@@ -143,5 +148,5 @@ fn sentence(done: &str, turned: &TakenBack, stopped: &str) -> String {
         left => format!(" ({left} of it stay as they are: something else happened to them since)"),
     };
     let about = turned.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));
-    format!("{done}: {}{about}{stopped}{left}", text::clean(&turned.summary))
+    format!("{done}: {whose}{}{about}{stopped}{left}", text::clean(&turned.summary))
 }

@@ -131,6 +131,7 @@ struct Bench {
     scenario: Scenario,
     service: Arc<Mutex<Service>>,
     rps: f64,
+    weights: BTreeMap<String, f64>,
 }
 
 impl Bench {
@@ -151,6 +152,7 @@ impl Bench {
             folder,
             scenario,
             rps,
+            weights: BTreeMap::new(),
         }
     }
 
@@ -189,7 +191,7 @@ impl Bench {
             shown_id: "…7f3a".to_owned(),
             fingerprint: "aa".to_owned(),
             shared,
-            weights: BTreeMap::new(),
+            weights: self.weights.clone(),
             scope,
             seed: 7,
         };

@@ -37,6 +37,22 @@ async fn what_a_person_has_open_is_asked_about_every_five_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_label_keeps_its_weight_over_all_answers() {
+    let mut bench = Bench::empty(&scenario(40, "", ONGOING), 1.0);
+    bench.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);
+    let mut batch = bench.scenario.world(start()).transfers();
+    let vip = batch[7].told.transaction_id.key();
+    batch[7].labels = vec!["vip".into()];
+    bench.import(batch).await;
+    let poller = bench.start(|_| Mood::Fine);
+    bench.pass(Duration::from_secs(600)).await;
+    let asked = poller.by_transaction();
+    let others = asked.iter().filter(|(hash, _)| **hash != vip).map(|(_, asked)| asked.len()).max();
+    assert!(asked[&vip].len() > 2 * others.unwrap(), "{} against at most {others:?}", asked[&vip].len());
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_429_the_rate_is_cut_and_comes_back_in_two_minutes() {
     let answers = r#"{ from = 0, status = "ongoing" }, { from = 30, http = 429 }, { from = 31, status = "ongoing" }"#;
     let bench = Bench::new(&scenario(100, "", answers), 10.0).await;

@@ -65,7 +65,8 @@ impl Dashboard {
     /// What writing for the person needs.
     fn desk(&self, at: DateTime<Utc>) -> Desk {
         let Setting { profile, keys, .. } = &self.model.setting;
-        Desk { store: self.store.clone(), profile: profile.clone(), at, keys: keys.clone() }
+        let whose = self.model.setting.whose(profile);
+        Desk { store: self.store.clone(), profile: profile.clone(), whose, at, keys: keys.clone() }
     }
 
     /// Writes for the person, and says what became of it.
