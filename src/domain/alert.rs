@@ -54,11 +54,6 @@ macro_rules! rules {
                 matches!(self, Self::Unauthorized | Self::Unreachable | Self::Throttled)
             }
 
-            /// Whether it is raised for a transaction, rather than for a profile as a whole.
-            pub fn is_of_transactions(self) -> bool {
-                !self.is_outage() && self != Self::BudgetShort
-            }
-
             /// As in the JSON and on screen.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }

@@ -242,15 +242,6 @@ pub(super) fn by_rule(
     Ok(rows.into_iter().filter_map(known).collect())
 }
 
-/// The rules of what stands, and whether it is set aside.
-pub(super) fn standing_rules(db: &Connection) -> Result<Vec<(bool, Rule)>, StoreError> {
-    let sql = format!("SELECT DISTINCT {IS_SET_ASIDE}, rule FROM alerts WHERE {STANDING}");
-    let mut statement = db.prepare_cached(&sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
-    let rows: Vec<(bool, String)> = rows.collect::<Result<_, _>>()?;
-    Ok(rows.into_iter().filter_map(|(is_set_aside, rule)| Some((is_set_aside, Rule::named(&rule)?))).collect())
-}
-
 /// Everything that stands, the oldest first.
 pub(super) fn standing(db: &Connection) -> Result<Vec<Alert>, StoreError> {
     collect(db, &format!("{COLUMNS} WHERE {STANDING} ORDER BY id"), [])

@@ -77,21 +77,13 @@ pub(super) fn each_polled(db: &Connection, profile: &str, each: &mut dyn FnMut(T
     Ok(())
 }
 
-/// The most urgent alert of a transaction, with that transaction: what isn't set aside first, then by its rule, and of these
-/// the one that was submitted first.
+/// The first of those that need somebody in the order in which lists show them, with the gravest that stands for it: what isn't set
+/// aside first, then by its rule.
 pub(super) fn most_urgent(db: &Connection) -> Result<Option<(Alert, Transaction)>, StoreError> {
-    let rules = alerts::standing_rules(db)?.into_iter().filter(|(_, rule)| rule.is_of_transactions());
-    let Some((is_set_aside, rule)) = rules.min() else { return Ok(None) };
-    let sql = format!(
-        "SELECT transactions.id FROM alerts JOIN transactions ON transactions.id = transaction_row
-         WHERE cleared_at IS NULL AND rule = ? AND {} = ? ORDER BY submitted, transactions.id LIMIT 1",
-        alerts::IS_SET_ASIDE
-    );
-    let row = db
-        .prepare_cached(&sql)?
-        .query_row(params![rule.name(), is_set_aside], |row| row.get(0).map(RowId))
-        .optional()?;
+    let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
+    let row = db.prepare_cached(sql)?.query_row([], |row| row.get(0).map(RowId)).optional()?;
     let Some(row) = row else { return Ok(None) };
-    let alert = alerts::of_transaction(db, row)?.into_iter().find(|alert| alert.rule == rule);
+    let alerts = alerts::of_transaction(db, row)?.into_iter();
+    let alert = alerts.min_by_key(|alert| (alert.set_aside.is_some(), alert.rule));
     Ok(alert.zip(transactions::outline(db, row)?))
 }

@@ -3,6 +3,7 @@
 //! Only tests may use it. Everything comes in as messages, as it does in the program.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     ops::{Deref, DerefMut},
 };
@@ -223,7 +224,7 @@ impl Desk {
                 .alerts
                 .iter()
                 .filter_map(urgent)
-                .min_by_key(|(alert, tx)| (alert.rule, tx.deadline().submitted, tx.id)),
+                .min_by_key(|(alert, tx)| (Reverse(alert.rule.severity()), !tx.is_waiting(), tx.deadline().at, tx.id)),
             listed: Listing { view: list.view(), total: rows.len() as u64, before },
         }
     }

@@ -127,6 +127,8 @@ fn what_is_set_aside_stands_behind_the_rest_and_before_what_is_calm() {
             assert_eq!(store.edit("default", edit.clone(), at(20)).wait().unwrap(), 1, "{edit:?}");
         }
         assert_eq!((order(), urgent()), (expected.to_vec(), Some(rule)), "{edit:?}");
+        let first = reader.most_urgent().unwrap().map(|(_, tx)| tx.id.0);
+        assert_eq!(first, order().first().copied(), "what lists show first");
     }
     while store.take_back("default", at(40)).wait().unwrap().is_some_and(|back| back.summary != "track 4") {}
     assert_eq!(reader.alerts().unwrap(), [], "what isn't polled has none");

@@ -153,10 +153,10 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let Some(row) = form.pasted_known() else { return Vec::new() };
     let named = intake::ticket(&form.text());
     let effects = open(model, row);
-    // The ticket that it is looked up for is rarely the first one. What isn't read yet may have one.
-    let has_one = model.transactions.get(&row).is_some_and(|tx| tx.told.ticket.is_some());
-    let hint = named.filter(|_| !has_one).map_or_else(String::new, |ticket| {
-        format!("; {} puts a ticket on it, the text names {ticket}", model.setting.keys.shown(Id::Ticket))
+    // The ticket that it is looked up for is often another one than it has.
+    let own = model.transactions.get(&row).and_then(|tx| tx.told.ticket.clone());
+    let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
+        format!("; the text names {ticket}, {} sets its ticket", model.setting.keys.shown(Id::Ticket))
     });
     model.tell(Tone::Good, format!("This one is tracked already{hint}."), now);
     effects

@@ -105,7 +105,7 @@ fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>
 /// What the text comes to.
 fn summary(form: &AddForm) -> String {
     let Counts { known, new, needs_input, others, .. } = form.counts();
-    let counted = [(known, "known"), (new, "to track"), (needs_input, "to fill in"), (others, "of no use")];
+    let counted = [(known, "known"), (new, "to track"), (needs_input, "to fill in"), (others, "skipped")];
     let parts: Vec<_> =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     if parts.is_empty() { " parsed as you type ".into() } else { format!(" {} ", parts.join(", ")) }
