@@ -38,16 +38,20 @@ impl Three {
             command.env("HOPTOP_RPS", RPS);
             command
         };
+        // It follows the store from when it says something on.
+        let mut watch = Running::start(polling(&["watch", "--json"]));
+        let heard = watch.until("status_changed", 1);
         let mut dashboard = Session::start(&polling(&[]), (120, 40));
         dashboard.wait_for(&[&format!("5 All {}", first.len())]);
-        let watch = Running::start(polling(&["watch", "--json"]));
         let mut following = home.hoptop(&["import", "-", "--follow"]);
         let mut import = Running::start({
             following.stdin(Stdio::piped());
             following
         });
         import.send(HEADER);
-        Self { home, dashboard, watch, import, told: Statuses::new() }
+        let mut three = Self { home, dashboard, watch, import, told: Statuses::new() };
+        heard.iter().for_each(|event| three.hear(event));
+        three
     }
 
     /// Sends rows as a person's program would, and waits until `watch` has said so: by then the store is being read and written
