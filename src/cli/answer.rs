@@ -7,10 +7,7 @@ use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
 use super::{completions, context::Context, exit::Exit};
-use crate::domain::{
-    answer::{self, Format, Templates},
-    transaction::Tracking,
-};
+use crate::domain::answer::{self, Format, Templates};
 
 /// For the help.
 pub const EXAMPLES: &str = "\
@@ -47,7 +44,7 @@ pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Ex
         (Some(Written::Markdown), _) | (None, false) => Format::Markdown,
         (Some(Written::Text), _) | (None, true) => Format::Text,
     };
-    let parked = matches!(tx.tracking, Tracking::Parked(_));
+    let parked = tx.is_parked();
     if tx.learned.last_checked_at.is_none() && !parked {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` asks now")?;
     } else if tx.is_stopped() {

@@ -19,14 +19,7 @@ use super::{
 use crate::{
     clock::Clock,
     config::Settings,
-    domain::{
-        advice,
-        alert::Rule,
-        glance,
-        ids::RowId,
-        span, text,
-        transaction::{Tracking, Transaction},
-    },
+    domain::{advice, alert::Rule, glance, ids::RowId, span, text, transaction::Transaction},
     store::{Reader, StoreError},
 };
 
@@ -163,10 +156,7 @@ impl Checked {
     fn needs_attention(&self) -> bool {
         let settled_badly =
             self.tx.is_settled() && !matches!(&self.tx.learned.status, Some(status) if status.name() == "success");
-        settled_badly
-            || self.tx.learned.conflict.is_some()
-            || self.heard == Heard::Rejected
-            || matches!(self.tx.tracking, Tracking::Parked(_))
+        settled_badly || self.tx.learned.conflict.is_some() || self.heard == Heard::Rejected || self.tx.is_parked()
     }
 }
 

@@ -6,12 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, Utc};
 
-use super::{
-    alert::Rule,
-    span,
-    status::RouterStatus,
-    transaction::{Tracking, Transaction},
-};
+use super::{alert::Rule, span, status::RouterStatus, transaction::Transaction};
 
 /// How long a refund may take before that is news; about 10 minutes are usual (`service.md` 3).
 pub const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
@@ -75,7 +70,7 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         Rule::NotFoundLong => {
             status == Some(&RouterStatus::NotFound) && tx.age(now) >= tx.not_found_limit() && !is_not_filled(tx)
         }
-        Rule::Rejected => matches!(tx.tracking, Tracking::Parked(_)),
+        Rule::Rejected => tx.is_parked(),
         Rule::Regressed => learned.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
         Rule::PollFailing => {
             learned.failures >= POLL_FAILING.0
@@ -322,6 +317,7 @@ mod tests {
     use crate::domain::{
         observation::{Failure, Outcome},
         record::StatusRecord,
+        transaction::Tracking,
     };
 
     fn advice(status: Option<RouterStatus>, minutes: i64) -> Advice {

@@ -123,7 +123,7 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
         _ if tx.told.submitted_at.is_none() => format!("settled {age} after it was first seen"),
         _ => format!("took {age}"),
     };
-    let parked = if matches!(tx.tracking, Tracking::Parked(_)) { ", refused by the service" } else { "" };
+    let parked = if tx.is_parked() { ", refused by the service" } else { "" };
     format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
 }
 

@@ -152,6 +152,11 @@ impl Transaction {
         self.tracking == Tracking::Untracked && !self.is_settled()
     }
 
+    /// Whether the service refused a request for it, and is asked again once it is mended.
+    pub fn is_parked(&self) -> bool {
+        matches!(self.tracking, Tracking::Parked(_))
+    }
+
     /// Whether no further polling is owed.
     pub fn is_settled(&self) -> bool {
         self.learned.settled_at.is_some()

@@ -2,7 +2,7 @@
 //!
 //! Entries that bring no news are dropped in time, and who hasn't read them yet is told so; no other entry ever is.
 
-use std::{collections::BTreeSet, iter, ops::RangeInclusive};
+use std::{collections::BTreeSet, ops::RangeInclusive};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
@@ -181,6 +181,7 @@ pub(super) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
 
 /// What came after a number; to be read at one moment of the store.
 pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+    let floor = floor(db)?;
     // Both by their numbers, so that neither is sorted. Of what was removed nobody needs to know that it was polled.
     let sql = format!(
         "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL
@@ -189,11 +190,7 @@ pub(super) fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, Sto
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    let changes = flat(rows)?;
-    // Where no number is missing nothing was dropped; one entry may say several things.
-    let numbers = iter::once(seq).chain(changes.iter().map(|change| change.seq));
-    let has_gap = changes.is_empty() || numbers.zip(&changes).any(|(before, change)| change.seq > before + 1);
-    Ok(Feed { whole: !has_gap || seq >= floor(db)?, changes })
+    Ok(Feed { changes: flat(rows)?, whole: seq >= floor })
 }
 
 /// The transactions that something happened to after a number; `None` if they are many, or not all of them are known any more.

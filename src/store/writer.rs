@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
     changes,
@@ -224,32 +224,6 @@ fn is_of_the_disk(error: &StoreError) -> bool {
     )
 }
 
-/// A transaction of the database that is undone unless it is ended. The statements are kept, since to prepare them costs more than to carry them
-/// out.
-struct OpenBatch<'a>(&'a Connection);
-
-impl<'a> OpenBatch<'a> {
-    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
-        connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        Ok(Self(connection))
-    }
-
-    fn end(self, how: &str) -> rusqlite::Result<()> {
-        self.0.prepare_cached(how)?.execute([]).map(drop)
-    }
-}
-
-impl Drop for OpenBatch<'_> {
-    fn drop(&mut self) {
-        // A fault may have ended it already.
-        if !self.0.is_autocommit()
-            && let Err(error) = self.0.execute_batch("ROLLBACK")
-        {
-            tracing::warn!("a batch could not be undone: {error}");
-        }
-    }
-}
-
 /// What the writer's thread works with.
 struct Desk {
     connection: Connection,
@@ -293,22 +267,22 @@ impl Desk {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
         }
-        let open = OpenBatch::begin(&self.connection)?;
-        let (before, mut wrote) = (self.connection.total_changes(), Wrote::Nothing);
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (before, mut wrote) = (transaction.total_changes(), Wrote::Nothing);
         if let [alone] = batch {
             // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
-            wrote = alone.run(&self.connection)?;
+            wrote = alone.run(&transaction)?;
         } else {
             for job in batch {
-                wrote = wrote.max(run_among_others(job.as_mut(), &self.connection)?);
+                wrote = wrote.max(run_among_others(job.as_mut(), &transaction)?);
             }
         }
-        if wrote == Wrote::Nothing || self.connection.total_changes() == before {
-            open.end("ROLLBACK")?;
+        if wrote == Wrote::Nothing || transaction.total_changes() == before {
+            transaction.rollback()?;
             return Ok(None);
         }
-        let number = changes::count_commit(&self.connection)?;
-        open.end("COMMIT")?;
+        let number = changes::count_commit(&transaction)?;
+        transaction.commit()?;
         Ok(Some(Commit { number, wrote }))
     }
 

@@ -285,24 +285,18 @@ impl Dashboard {
         let events = events.ok_or_else(|| fault("its input has ended"))?;
         let events = events.into_iter().collect::<io::Result<_>>().map_err(fault)?;
         for arrived in self.bursts.sort(events, self.model.overlay.takes_text(), self.clock.now().mono) {
+            self.pace.want(Cause::Person);
+            // Who comes back sees what is, not what was.
+            self.read_if_wanted();
             match arrived {
                 Arrived::Event(event) => self.on_event(event),
-                Arrived::Burst(text) => self.on_person(Msg::Burst(text)),
+                Arrived::Burst(text) => self.take(Msg::Burst(text)),
             }
         }
         Ok(())
     }
 
-    /// What a person did. Who comes back sees what is, not what was.
-    fn on_person(&mut self, message: Msg) {
-        self.pace.want(Cause::Person);
-        self.read_if_wanted();
-        self.take(message);
-    }
-
     fn on_event(&mut self, event: Event) {
-        self.pace.want(Cause::Person);
-        self.read_if_wanted();
         match event {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),

@@ -181,7 +181,7 @@ impl State {
             Self::Acked => any(AlertState::Acknowledged) && !any(AlertState::Firing),
             Self::Snoozed => any(AlertState::Snoozed) && !any(AlertState::Firing),
             Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
-            Self::Parked => matches!(tx.tracking, Tracking::Parked(_)),
+            Self::Parked => tx.is_parked(),
             Self::Untracked => tx.tracking == Tracking::Untracked,
         }
     }

@@ -273,9 +273,10 @@ impl AddForm {
     pub fn looked_for(&self) -> Option<String> {
         const MOST: usize = 64;
         let text = self.text();
-        let is_line = !text.trim().contains('\n') && text.trim().chars().count() <= MOST;
+        let line = text.trim();
+        let is_line = !line.contains('\n') && line.chars().count() <= MOST;
         let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == Verdict::Nothing);
-        let words = text::clean_or_none(&text.replace('"', " ")).filter(|_| is_line && is_nothing)?;
+        let words = text::clean_or_none(&line.replace('"', " ")).filter(|_| is_line && is_nothing)?;
         let words = words.trim();
         let is_word = words.starts_with(char::is_alphanumeric)
             && words.chars().all(|letter| letter.is_alphanumeric() || letter == '-');

@@ -71,9 +71,9 @@ impl Setting {
         self.profiles().any(|shown| shown == profile)
     }
 
-    /// Whose something is, before what is said of it: nothing where only one profile is shown.
+    /// Whose something is, before what is said of it: nothing where only one profile is shown, or it is nobody's.
     pub fn whose(&self, profile: &str) -> String {
-        if self.beside.is_empty() { String::new() } else { format!("{}: ", text::clean(profile)) }
+        if self.beside.is_empty() || profile.is_empty() { String::new() } else { format!("{}: ", text::clean(profile)) }
     }
 
     /// The profile in force, then those beside it.

@@ -130,7 +130,7 @@ fn log_lines(model: &Model) -> impl Iterator<Item = String> {
     model.log.all().iter().take(REPORTED).map(|line| {
         let body = if line.body.is_empty() { "" } else { " (a body came)" };
         let about = if line.about.is_empty() { String::new() } else { format!(" | {}", line.about) };
-        let whose = if line.profile.is_empty() { String::new() } else { model.setting.whose(&line.profile) };
+        let whose = model.setting.whose(&line.profile);
         format!("{} {:<5} {whose}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
     })
 }

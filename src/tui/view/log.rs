@@ -108,7 +108,7 @@ fn of_entry(look: &Look<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'stati
     };
     let indent = width::of(&time) + LEVEL + 1;
     let room = columns.saturating_sub(indent).max(1);
-    let whose = if entry.profile.is_empty() { String::new() } else { look.model.setting.whose(&entry.profile) };
+    let whose = look.model.setting.whose(&entry.profile);
     let words = format!("{whose}{}{about}{body}", entry.text);
     let texts = match look.model.log.wrap {
         true => width::wrap(&words, room),

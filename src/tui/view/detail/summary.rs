@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use super::{Look, heading, labelled, legs, table, verdict::is_rejected};
+use super::{Look, heading, labelled, legs, table};
 use crate::domain::{
     alert::Alert,
     experience, glance,
@@ -36,7 +36,7 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         ("gas", gas),
         ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
         // Of one that was rejected it stands above, by the verdict.
-        ("last try", learned.last_error.as_ref().filter(|_| !is_rejected(tx)).map(|error| last_try(tx, error))),
+        ("last try", learned.last_error.as_ref().filter(|_| !tx.is_parked()).map(|error| last_try(tx, error))),
         ("observed", history.and_then(|history| history.observed(until))),
         ("timeSpent", record.map(time_spent)),
         ("indexing", experience::indexing_sentence(tx)),

@@ -13,7 +13,7 @@ use crate::domain::{
     advice::{self, Advice, Situation},
     alert::{AlertState, Rule},
     glance, span,
-    transaction::{Tracking, Transaction},
+    transaction::Transaction,
     width,
 };
 
@@ -33,7 +33,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     let mut lines = vec![verdict(look, tx, &advice, columns)];
     lines.extend(limit(look, tx, columns));
     // Which parameter it is only the service says.
-    let refusal = tx.learned.last_error.as_ref().filter(|_| is_rejected(tx));
+    let refusal = tx.learned.last_error.as_ref().filter(|_| tx.is_parked());
     lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
     lines
         .extend(set_aside(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
@@ -107,17 +107,11 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
     ])
 }
 
-/// Whether the service refuses to be asked about it.
-pub(super) fn is_rejected(tx: &Transaction) -> bool {
-    matches!(tx.tracking, Tracking::Parked(_))
-}
-
 /// What a person said of what stands for it, so that nobody takes it on twice.
 fn set_aside(look: &Look<'_>, tx: &Transaction) -> Option<String> {
     let now = look.now.wall;
     let alerts = look.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let said: Vec<_> = alerts
-        .filter(|alert| alert.set_aside.is_some())
         .map(|alert| format!("{} {}", alert.rule, glance::alert_state(alert, now, look.model.setting.zone)))
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
