@@ -548,6 +548,8 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         person.press("Enter");
         person.sees("nothing new", |screen| screen.contains("Nothing was changed: it is acknowledged already")).await;
         person.press("*");
+        // What is said of that comes when it has been read, and would take the place of what is said next.
+        person.sees("all marked anew", |screen| screen.contains("3 marked (x): actions work on these")).await;
         person.press("E");
         person.press("Enter");
         person.sees("a file", |screen| screen.contains("3 written to hoptop-")).await;
