@@ -17,8 +17,9 @@
 //!              └────────────► api (reqwest) ──────────────┘ ──► the service, or sim
 //! ```
 //!
-//! Who may import whom (held by `tests/architecture.rs`): `clock`, `private`, `program` and `domain` know nobody; `schedule`, `budget`,
-//! `alerts`, `api`, `store`, `sim`, `intake` and `config` know those two and not each other; `poller` knows them;
+//! Who may import whom (held by `tests/architecture.rs`): `clock` and `process` import no other room, and every room but the
+//! pure ones may import them; `domain`, which is pure, imports only the moments of `clock`; `schedule`, `budget`, `alerts`, `api`,
+//! `store`, `sim`, `intake` and `config` know those three and not each other; `poller` knows them;
 //! `metrics` and `herald` tell others what happens, and know the store and what carries it out; `tui` and `cli` know the poller, and
 //! `cli` those two; `main` knows `cli`.
 
@@ -33,8 +34,7 @@ pub mod herald;
 pub mod intake;
 pub mod metrics;
 pub mod poller;
-pub mod private;
-pub mod program;
+pub mod process;
 pub mod schedule;
 pub mod sim;
 pub mod store;

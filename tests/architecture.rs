@@ -11,20 +11,21 @@ use std::{
 
 /// The rooms, and what each may import of the crate besides itself.
 fn allowed(room: &str) -> &'static [&'static str] {
-    const BASE: &[&str] = &["clock", "domain"];
+    const PURE: &[&str] = &["clock", "domain"];
+    const BASE: &[&str] = &["clock", "process", "domain"];
     match room {
-        "clock" | "private" | "program" => &[],
+        "clock" | "process" => &[],
         // The type of a moment; the clock itself stays outside.
         "domain" => &["clock"],
-        "budget" | "store" => &["clock", "private", "domain"],
-        "schedule" | "alerts" | "api" | "sim" | "intake" | "config" => BASE,
-        "poller" => &["clock", "domain", "schedule", "budget", "alerts", "api", "store"],
-        "tui" => &["clock", "private", "program", "domain", "alerts", "store", "intake", "poller"],
-        "herald" => &["clock", "program", "domain", "budget", "api", "store"],
-        "metrics" => &["clock", "domain", "store", "poller"],
+        "schedule" | "alerts" | "intake" => PURE,
+        "budget" | "api" | "store" | "sim" | "config" => BASE,
+        "poller" => &["clock", "process", "domain", "schedule", "budget", "alerts", "api", "store"],
+        "tui" => &["clock", "process", "domain", "alerts", "store", "intake", "poller"],
+        "herald" => &["clock", "process", "domain", "api", "store"],
+        "metrics" => &["clock", "process", "domain", "store", "poller"],
         "cli" => &[
-            "clock", "private", "program", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config",
-            "poller", "herald", "metrics", "tui",
+            "clock", "process", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
+            "herald", "metrics", "tui",
         ],
         "main" => &["cli"],
         "lib" => &[],

@@ -4,7 +4,6 @@
 //! file with all processes of the user. Nothing here may know what a request is about.
 
 mod ledger;
-mod lock;
 mod pace;
 mod shared;
 
@@ -14,10 +13,12 @@ pub use self::shared::peek;
 use self::{ledger::SlotId, shared::Shared};
 pub use self::{
     ledger::{Ledger, Refused},
-    lock::{KernelLock, LockError},
     pace::Pace,
 };
-use crate::clock::{Mono, Now};
+use crate::{
+    clock::{Mono, Now},
+    process::lock::LockError,
+};
 
 /// How soon somebody who writes the ledger just now is done; if not, twice as long each time, at most so long.
 const MOMENT: Duration = Duration::from_millis(2);

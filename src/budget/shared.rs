@@ -12,11 +12,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ledger::Ledger,
-    lock::{self, KernelLock, LockError},
+use super::ledger::Ledger;
+use crate::{
+    clock::{self, Mono, Now},
+    process::lock::{self, KernelLock, LockError},
 };
-use crate::clock::{self, Mono, Now};
 
 /// More processes than that on one ID can't sit down.
 const SEATS: u32 = 256;
@@ -52,7 +52,7 @@ impl Shared {
     /// Sits down at the ledger, says the limit, and declares the requests of whoever sat here before lost.
     pub(super) fn open(folder: &Path, fingerprint: &str, limit: f64, now: Now) -> Result<(Self, Ledger), LockError> {
         let path = file_name(folder, fingerprint);
-        let fault = |source| LockError { path: path.clone(), source };
+        let fault = |source| LockError::new(&path, source);
         let file = lock::open(&path).map_err(fault)?;
         let (seat, chair) = sit_down(&path)?;
         let mut shared = Self { file, boot: clock::boot(), seat, chair, limit, arrived: false, path: path.clone() };
@@ -90,7 +90,7 @@ impl Shared {
                 // With the file the seats may be gone.
                 _ => {
                     self.file = lock::open(&self.path)?;
-                    (self.seat, self.chair) = sit_down(&self.path).map_err(|error| error.source)?;
+                    (self.seat, self.chair) = sit_down(&self.path).map_err(LockError::into_source)?;
                     self.arrived = false;
                 }
             }
@@ -177,7 +177,7 @@ fn sit_down(path: &Path) -> Result<(u32, KernelLock), LockError> {
         }
     }
     let source = io::Error::other(format!("{SEATS} processes use this integrator ID already"));
-    Err(LockError { path: path.to_owned(), source })
+    Err(LockError::new(path, source))
 }
 
 fn chair(path: &Path, seat: u32) -> PathBuf {

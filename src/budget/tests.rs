@@ -6,6 +6,7 @@ use chrono::DateTime;
 use proptest::prelude::*;
 
 use super::*;
+use crate::process::lock;
 
 fn at(milliseconds: u64) -> Mono {
     Mono(Duration::from_millis(milliseconds))

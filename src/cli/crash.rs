@@ -18,7 +18,7 @@ use color_eyre::{
 
 use tokio::sync::Notify;
 
-use crate::{clock::Clock, private, tui::terminal};
+use crate::{clock::Clock, process::files, tui::terminal};
 
 /// Where reports go; the system's folder for temporary files until the settings are known.
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -87,9 +87,9 @@ pub fn install_hooks() -> Result<()> {
 
 fn write(report: &str) -> io::Result<PathBuf> {
     let folder = FOLDER.get().cloned().unwrap_or_else(std::env::temp_dir);
-    private::make_folder(&folder)?;
+    files::create_private_folder(&folder)?;
     let stamp = Clock::system().now().wall.format("%Y%m%dT%H%M%S%3f");
     let path = folder.join(format!("crash-{stamp}-{}.txt", std::process::id()));
-    private::file_options().write(true).create_new(true).open(&path)?.write_all(report.as_bytes())?;
+    files::private_options().write(true).create_new(true).open(&path)?.write_all(report.as_bytes())?;
     Ok(path)
 }

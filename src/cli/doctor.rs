@@ -17,7 +17,7 @@ use crate::{
     config::{Account, Settings},
     domain::{span, text},
     herald::Way,
-    program,
+    process::program,
     store::{AlertCounts, Reader, filesystem},
 };
 

@@ -13,7 +13,7 @@ use std::{
 use color_eyre::eyre::{Result, WrapErr};
 use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 
-use crate::{clock::Clock, domain::span, private};
+use crate::{clock::Clock, domain::span, process::files};
 
 /// A longer log starts anew; the one before it is kept.
 const LONGEST: u64 = 4 << 20;
@@ -21,7 +21,7 @@ const LONGEST: u64 = 4 << 20;
 /// Writes the log into the state folder from now on, with the moments of this clock; where it is.
 pub fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
     let path = state_dir.join("hoptop.log");
-    let log = private::make_folder(state_dir).and_then(|()| Log::open(path.clone())).wrap_err_with(|| {
+    let log = files::create_private_folder(state_dir).and_then(|()| Log::open(path.clone())).wrap_err_with(|| {
         let path = path.display();
         format!("the log {path} can't be written; check its permissions or name another folder with --state-dir")
     })?;
@@ -46,7 +46,7 @@ struct Log {
 
 impl Log {
     fn open(path: PathBuf) -> io::Result<Self> {
-        let file = private::file_options().append(true).create(true).open(&path)?;
+        let file = files::private_options().append(true).create(true).open(&path)?;
         Ok(Self { path, file })
     }
 

@@ -100,7 +100,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     let flags = Flags { beside: cli.beside.clone(), ..cli.global.flags() };
     let settings = crate::config::load(flags, &Environment::process())?;
     crash::keep_in(&settings.state_dir);
-    crate::program::hide(settings.id_variables.clone());
+    crate::process::program::hide(settings.id_variables.clone());
     if cli.metrics.is_some() && cli.command.is_some() {
         complain("--metrics before a command is the dashboard's; write `hoptop watch --metrics ADDR`");
         return Ok(Exit::Usage);

@@ -10,7 +10,7 @@ use tokio::{
     task::{JoinError, JoinSet},
 };
 
-use crate::program;
+use crate::process::program;
 
 /// So many run at a time.
 const AT_ONCE: usize = 4;

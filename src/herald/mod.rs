@@ -17,7 +17,6 @@ use tokio::{
 use self::command::Calls;
 use crate::{
     api::{Undelivered, Webhook},
-    budget::KernelLock,
     clock::Clock,
     domain::{
         alert::Alert,
@@ -25,6 +24,7 @@ use crate::{
         text,
         transaction::Transaction,
     },
+    process::lock::KernelLock,
     store::{HeraldState, Reader, SharedReader, Store, StoreError},
 };
 

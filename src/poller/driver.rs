@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     alerts,
-    budget::{Budget, KernelLock, LockError, Ticket},
+    budget::{Budget, Ticket},
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, AlertStep, Rule, Subject},
@@ -37,6 +37,7 @@ use crate::{
         observation::Failure,
         transaction::Transaction,
     },
+    process::lock::{KernelLock, LockError},
     store::{self, Follower, Observed, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
 };
 

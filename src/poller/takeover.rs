@@ -12,7 +12,7 @@ use super::{
     report::SILENT,
     wire::Wire,
 };
-use crate::{budget::KernelLock, store::PollerReport};
+use crate::{process::lock::KernelLock, store::PollerReport};
 
 /// Between two tries to take over: with what a request of a dead process may still cost, less than 10 s pass until the next
 /// one is sent.

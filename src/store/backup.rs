@@ -18,7 +18,7 @@ use rusqlite::{
 use tempfile::TempPath;
 
 use super::{connection, error::StoreError, migrate};
-use crate::private;
+use crate::process::files;
 
 /// How many of the daily ones are kept.
 const DAYS_KEPT: usize = 7;
@@ -228,7 +228,7 @@ pub(super) fn daily(
 
 /// Leaves word of a failure for whoever comes next: who met it may have nobody to tell.
 fn note(store: &Path, failure: &StoreError) {
-    let written = private::file_options().write(true).create(true).truncate(true).open(beside(store, FAILED));
+    let written = files::private_options().write(true).create(true).truncate(true).open(beside(store, FAILED));
     if let Err(error) = written.and_then(|mut file| file.write_all(failure.to_string().as_bytes())) {
         tracing::warn!("nobody will know that {failure}: {error}");
     }
@@ -266,8 +266,8 @@ fn begin(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, 
 
 /// The file that whoever makes a backup has locked, in a folder that is there.
 fn lock_file(store: &Path) -> io::Result<File> {
-    private::make_folder(&folder(store))?;
-    private::file_options().write(true).create(true).truncate(false).open(beside(store, ".lock"))
+    files::create_private_folder(&folder(store))?;
+    files::private_options().write(true).create(true).truncate(false).open(beside(store, ".lock"))
 }
 
 /// A backup of what is to be brought to a new schema.

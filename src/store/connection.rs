@@ -16,7 +16,7 @@ use super::{
     error::{self, PATIENCE, StoreError},
     functions, migrate,
 };
-use crate::private;
+use crate::process::files;
 
 /// `hopt` in ASCII: what `PRAGMA application_id` says of a hoptop store.
 pub(super) const APPLICATION_ID: i64 = 0x686f_7074;
@@ -222,9 +222,9 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        private::make_folder(folder)?;
+        files::create_private_folder(folder)?;
     }
-    match private::file_options().write(true).create_new(true).open(path) {
+    match files::private_options().write(true).create_new(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

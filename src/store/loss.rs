@@ -16,7 +16,7 @@ use super::{
     presence::Left,
     rescue,
 };
-use crate::private;
+use crate::process::files;
 
 /// Where the header says how the file is written, and what it says of one with a log beside it.
 const FORMAT: (u64, u8) = (18, 2);
@@ -59,7 +59,7 @@ fn without_log(path: &Path, at: DateTime<Utc>) -> String {
 }
 
 fn copy(path: &Path, aside: &Path) -> io::Result<()> {
-    let mut to = private::file_options().write(true).create_new(true).open(aside)?;
+    let mut to = files::private_options().write(true).create_new(true).open(aside)?;
     let copied = io::copy(&mut File::open(path)?, &mut to).and_then(|_| to.sync_all());
     // Half a copy serves nobody.
     copied.inspect_err(|_| drop(fs::remove_file(aside)))
@@ -71,7 +71,7 @@ fn without_file(path: &Path, at: DateTime<Utc>) -> Option<String> {
     let newest = kept.first()?;
     let folder = newest.path.with_file_name(format!("before-{}", at.format(STAMP)));
     let moved = |from: &Path| {
-        private::make_folder(&folder)?;
+        files::create_private_folder(&folder)?;
         let to = from.file_name().map(|name| folder.join(name)).unwrap_or_default();
         fs::rename(from, &to).map(|()| to)
     };

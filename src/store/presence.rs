@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::private;
+use crate::process::files;
 
 /// More than that is none of our words.
 const MOST_BYTES: u64 = 4_096;
@@ -67,7 +67,7 @@ impl Presence {
     /// Comes in if there is a store that hoptop has opened before; waits for whoever mends it. `None` if nobody was ever
     /// here.
     pub(super) fn enter(store: &Path) -> io::Result<Option<Self>> {
-        match private::file_options().read(true).write(true).open(place(store)) {
+        match files::private_options().read(true).write(true).open(place(store)) {
             Ok(file) => Self::lock(file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -81,7 +81,7 @@ impl Presence {
 
     /// Comes in to a store that is new.
     pub(super) fn create(store: &Path) -> io::Result<Self> {
-        Self::lock(private::file_options().read(true).write(true).create(true).truncate(false).open(place(store))?)
+        Self::lock(files::private_options().read(true).write(true).create(true).truncate(false).open(place(store))?)
     }
 
     fn lock(file: File) -> io::Result<Self> {

@@ -23,7 +23,7 @@ use super::{
     presence::{Left, Presence},
     salvage::{self, Salvaged},
 };
-use crate::private;
+use crate::process::files;
 
 const STOPPED: &str = "it was being mended when hoptop was stopped";
 /// What SQLite keeps beside a store.
@@ -208,7 +208,7 @@ fn empty(unfinished: &Path) -> Result<File, StoreError> {
     if journal.exists() {
         fs::remove_file(journal).map_err(create)?;
     }
-    private::file_options().write(true).create(true).truncate(true).open(unfinished).map_err(create)
+    files::private_options().write(true).create(true).truncate(true).open(unfinished).map_err(create)
 }
 
 /// Salvages in one transaction: what it leaves is sound, or it leaves nothing.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::model::memory::Memory;
-use crate::private;
+use crate::process::files;
 
 /// What was remembered, and where.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Remembered {
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
-    private::make_folder(folder)?;
+    files::create_private_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
     file.persist(path)?;

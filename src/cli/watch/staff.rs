@@ -22,7 +22,7 @@ use crate::{
     config::{self, Environment, Flags, Settings},
     herald::Way,
     poller::Scope,
-    program,
+    process::program,
     store::Store,
 };
 

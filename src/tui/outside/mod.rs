@@ -13,7 +13,7 @@ use std::{ffi::OsString, io, time::Duration};
 use tokio::sync::oneshot;
 
 use self::{browser::Browser, clipboard::Way, suspension::Suspension};
-use crate::program;
+use crate::process::program;
 
 /// How long a clipboard's tool may take. It leaves a child behind that holds the text, and ends at once.
 const CLIPBOARD_LIMIT: Duration = Duration::from_secs(3);

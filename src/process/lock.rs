@@ -1,6 +1,6 @@
-//! Kernel locks on files: one holder at a time, who gives it up by letting go, or by dying.
+//! Kernel locks on files: one holder at a time. The kernel releases a lock when its holder drops it or dies.
 //!
-//! It must never wait: who can't have the lock is told so.
+//! This module must never wait for a lock: a caller that can't have the lock learns so at once.
 
 use std::{
     ffi::OsString,
@@ -9,30 +9,42 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::private;
+use super::files;
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
 pub struct KernelLock {
-    /// The lock is the open file's.
+    /// The kernel ties the lock to the open file.
     _file: File,
 }
 
-/// A file of the budget can't be used.
+/// A file that processes share can't be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{} can't be used: {source}; check its permissions or name another folder with --state-dir or --db", path.display())]
 pub struct LockError {
-    pub(super) path: PathBuf,
-    pub(super) source: io::Error,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl LockError {
+    /// Creates the error of this file.
+    pub fn new(path: &Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source }
+    }
+
+    /// Returns the error of the system, without the file's path.
+    pub fn into_source(self) -> io::Error {
+        self.source
+    }
 }
 
 impl KernelLock {
-    /// The file whose lock is a role that a file's users share, as to poll a profile of a store: beside it, named after the role
-    /// and whose it is.
-    pub fn beside(file: &Path, role: &str, whose: &str) -> PathBuf {
+    /// Returns the path of the lock file for a role that the users of `file` share, for example the role of polling a profile
+    /// of a store. The lock file lies beside `file` and is named after the role and `owner`.
+    pub fn beside(file: &Path, role: &str, owner: &str) -> PathBuf {
         let mut name = OsString::from(file);
         name.push(format!(".{role}-"));
-        for byte in whose.bytes() {
+        for byte in owner.bytes() {
             match byte {
                 b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => name.push(char::from(byte).to_string()),
                 other => name.push(format!("_{other:02x}")),
@@ -41,20 +53,23 @@ impl KernelLock {
         PathBuf::from(name)
     }
 
-    /// Takes the lock on this file, which is made if it isn't there; `None` if somebody else holds it.
+    /// Takes the lock on this file, and creates the file if it is missing. Returns `None` while another holds the lock.
     ///
     /// # Errors
-    /// If the file can't be made or opened, or its file system has no locks.
+    /// If the file can't be created or opened, or the file system has no locks.
     pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
-        let fault = |source| LockError { path: path.to_owned(), source };
+        let fault = |source| LockError::new(path, source);
         let file = open(path).map_err(fault)?;
         Ok(try_lock(&file).map_err(fault)?.then_some(Self { _file: file }))
     }
 
-    /// Whether somebody holds the lock on this file; not if there is none.
-    pub(super) fn is_held(path: &Path) -> io::Result<bool> {
+    /// Returns whether somebody holds the lock on this file. Nobody holds the lock on a missing file.
+    ///
+    /// # Errors
+    /// If the file can't be opened, or the file system has no locks.
+    pub fn is_held(path: &Path) -> io::Result<bool> {
         match File::open(path) {
-            // Several may ask at once, so that they don't take each other for the holder.
+            // A shared lock, so that two processes that check at the same time don't mistake each other for the holder.
             Ok(file) => match file.try_lock_shared() {
                 Ok(()) => Ok(false),
                 Err(TryLockError::WouldBlock) => Ok(true),
@@ -66,14 +81,20 @@ impl KernelLock {
     }
 }
 
-/// Opens a file for reading and writing that is the user's alone.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), private::make_folder)?;
-    private::file_options().read(true).write(true).create(true).truncate(false).open(path)
+/// Opens a private file for reading and writing. Creates the file and its folder if they are missing.
+///
+/// # Errors
+/// If the file can't be created or opened.
+pub fn open(path: &Path) -> io::Result<File> {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
+    files::private_options().read(true).write(true).create(true).truncate(false).open(path)
 }
 
-/// Whether the lock could be had.
-pub(super) fn try_lock(file: &File) -> io::Result<bool> {
+/// Locks an open file until it is unlocked or closed. Returns `false` while another holds the lock.
+///
+/// # Errors
+/// If the file system has no locks.
+pub fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -88,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_holds_it_at_a_time_and_it_goes_with_its_holder() {
+    fn lock_has_one_holder_and_ends_with_its_holder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("inside/lock");
         let take = || KernelLock::try_take(&path).unwrap();
@@ -100,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn each_role_of_each_profile_has_its_own_file_beside_the_store() {
-        let beside = |role, whose| KernelLock::beside(Path::new("/tmp/a/hoptop.db"), role, whose);
+    fn each_role_of_each_profile_has_its_own_lock_file() {
+        let beside = |role, owner| KernelLock::beside(Path::new("/tmp/a/hoptop.db"), role, owner);
         assert_eq!(beside("poller", "prod-1"), Path::new("/tmp/a/hoptop.db.poller-prod-1"));
         assert_eq!(beside("webhook", "../x y"), Path::new("/tmp/a/hoptop.db.webhook-_2e_2e_2fx_20y"));
     }
 
     #[test]
-    fn a_folder_that_is_a_file_is_named() {
+    fn error_names_the_path_and_the_way_out() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         fs::write(&file, "").unwrap();
