@@ -55,6 +55,24 @@ impl Source {
     fn imports(&self) -> BTreeSet<String> {
         self.code.match_indices("crate::").flat_map(|(at, _)| paths(&self.code[at + "crate::".len()..])).collect()
     }
+
+    /// The files of a flat room that this file imports by `super::`, `self::` or the room's full path.
+    fn siblings(&self, room: &str, modules: &BTreeSet<String>) -> BTreeSet<String> {
+        let own = self.module();
+        let from_parent = if own == room { "self::" } else { "super::" };
+        let after = |prefix: &str| -> Vec<String> {
+            self.code.match_indices(prefix).flat_map(|(at, _)| paths(&self.code[at + prefix.len()..])).collect()
+        };
+        let full_path = format!("crate::{room}::");
+        let mut found = [after(from_parent), after(&full_path)].concat();
+        // Paths inside of visibilities, as in `pub(in crate::room)`, import nothing.
+        found.retain(|path| !path.is_empty());
+        let file = |path: String| {
+            let named = format!("{room}/{}", path.split("::").next().unwrap());
+            if modules.contains(&named) { named } else { room.to_owned() }
+        };
+        found.into_iter().map(file).filter(|file| *file != own).collect()
+    }
 }
 
 /// The paths of a `use` tree that starts here.
@@ -133,6 +151,25 @@ fn nobody_leaves_a_room_by_way_of_super() {
     for source in sources() {
         let way_out = "super::".repeat(source.module().split('/').count());
         assert!(!source.code.contains(&way_out), "{} says {way_out}", source.path.display());
+    }
+}
+
+/// Rooms whose files form no circle. A path such as `super::Thing` that names no file is an import of `mod.rs`.
+#[test]
+fn files_of_a_room_import_each_other_without_circles() {
+    for room in ["budget", "process"] {
+        let files: Vec<Source> = sources().into_iter().filter(|source| source.room() == room).collect();
+        let modules: BTreeSet<String> = files.iter().map(Source::module).collect();
+        let mut imports: BTreeMap<String, BTreeSet<String>> =
+            files.iter().map(|file| (file.module(), file.siblings(room, &modules))).collect();
+        // Takes away the files that import no other remaining file, until none is left.
+        while let Some(lowest) = imports.iter().find(|(_, below)| below.is_empty()).map(|(file, _)| file.clone()) {
+            imports.remove(&lowest);
+            imports.values_mut().for_each(|below| {
+                below.remove(&lowest);
+            });
+        }
+        assert!(imports.is_empty(), "a circle of imports: {imports:?}");
     }
 }
 

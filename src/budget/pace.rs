@@ -1,39 +1,40 @@
-//! How fast an ID may go after the service said that it asks too often (`service.md` 7.1, 8; `DESIGN.md`, Budget).
+//! The rate of an ID after HTTP 429 (`service.md` 7.1, 8; `DESIGN.md`, Budget).
 //!
-//! Pure. It must never rest longer than ten minutes on the word of a header, nor cut more than once a second.
+//! The module is pure. The rest must never last longer than ten minutes, whatever a header asks for. The rate must never be cut
+//! more than once a second.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::ledger::micros;
+use super::micros;
 use crate::clock::Mono;
 
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(600);
-/// What is left of the rate after a 429.
+/// The factor of the rate at a 429.
 const CUT: f64 = 0.7;
-/// However many come, that much of the rate is left.
-const LEAST: f64 = 0.05;
-/// Between two cuts at least.
+/// The lowest share of the limit, however many 429 come.
+const LOWEST_SHARE: f64 = 0.05;
+/// The shortest time between two cuts.
 const CUT_INTERVAL: Duration = Duration::from_secs(1);
-/// So long it takes, with clean answers, until the whole rate is there again.
+/// How long clean answers take to restore the full rate.
 const RECOVERY: Duration = Duration::from_secs(120);
 
-/// The rests and the rate of one integrator ID: what the service asks for, else a doubling second.
+/// The rests and the reduced rate of one integrator ID. A rest lasts as long as the service asks for, else 1, 2, 4 … s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// The share of the limit that is used: above 0, at most 1.
+    /// The share of the limit in use: above 0, at most 1.
     share: f64,
-    /// What the share was when it began to grow again.
+    /// The share at the moment `growing_since`.
     grows_from: f64,
-    #[serde(with = "micros::maybe")]
+    #[serde(serialize_with = "micros::serialize_optional", deserialize_with = "micros::deserialize_optional")]
     growing_since: Option<Mono>,
-    #[serde(with = "micros::maybe")]
+    #[serde(serialize_with = "micros::serialize_optional", deserialize_with = "micros::deserialize_optional")]
     cut_at: Option<Mono>,
     #[serde(with = "micros")]
     resting_until: Mono,
-    /// Rests in a row that no clean answer came between.
+    /// How many rests came in a row without a clean answer between them.
     rests: u32,
 }
 
@@ -45,20 +46,20 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The share of the limit that may be used, above 0 and at most 1.
+    /// Returns the share of the limit that may be used, above 0 and at most 1.
     pub fn share(&self) -> f64 {
         self.share
     }
 
-    /// Nothing is sent before this moment.
+    /// Returns the moment before which no request may be sent.
     pub fn resting_until(&self) -> Mono {
         self.resting_until
     }
 
-    /// A 429 came: the ID rests for `retry_after`, or 1, 2, 4 … s, and up to half of that on top by `jitter` (0 to 1).
+    /// Applies a 429: the ID rests for `retry_after`, or 1, 2, 4 … s, and up to half of that on top by `jitter` (0 to 1).
     ///
-    /// Those that were under way when the first of them came say the same again: they prolong the rest if they ask for
-    /// more, and don't double it.
+    /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and does not
+    /// double the next one.
     #[allow(clippy::manual_clamp, reason = "clamp lets a NaN through")]
     pub fn throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: Mono) {
         if at >= self.resting_until {
@@ -71,13 +72,13 @@ impl Pace {
         self.resting_until = self.resting_until.max(at + rest.saturating_add(extra).min(LONGEST_REST));
         self.growing_since = None;
         if self.cut_at.is_none_or(|cut| at.since(cut) >= CUT_INTERVAL) {
-            (self.share, self.cut_at) = ((self.share * CUT).max(LEAST), Some(at));
+            (self.share, self.cut_at) = ((self.share * CUT).max(LOWEST_SHARE), Some(at));
         }
     }
 
-    /// An answer came that wasn't a 429: the rate grows again.
+    /// Applies a clean answer, one other than a 429: the rate grows.
     pub fn answered(&mut self, at: Mono) {
-        // What was under way when a 429 came proves nothing.
+        // An answer during a rest belongs to a request from before the 429.
         if at < self.resting_until {
             return;
         }
@@ -96,11 +97,12 @@ impl Pace {
         }
     }
 
-    /// Whether what was read can be true, when nothing lies later than `latest`.
+    /// Returns whether a pace that was read from a file can be true, if no moment lies after `latest`.
     pub(super) fn is_sound(&self, latest: Mono) -> bool {
         let shares = [self.share, self.grows_from];
         let moments = [Some(self.resting_until), self.growing_since, self.cut_at];
-        shares.iter().all(|share| (LEAST..=1.0).contains(share)) && moments.iter().flatten().all(|at| *at <= latest)
+        let is_share = |share: &f64| (LOWEST_SHARE..=1.0).contains(share);
+        shares.iter().all(is_share) && moments.iter().flatten().all(|at| *at <= latest)
     }
 }
 
@@ -141,7 +143,7 @@ mod tests {
         for second in 10..100 {
             pace.throttled(None, 0.0, at(f64::from(second)));
         }
-        assert_eq!(pace.share(), LEAST);
+        assert_eq!(pace.share(), LOWEST_SHARE);
     }
 
     #[test]

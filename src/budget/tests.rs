@@ -1,12 +1,15 @@
-//! Adversarial networks, processes that die or stop in the middle, and whatever may become of the file.
+//! Adversarial networks, processes that die or stop during a request, and damage to the file.
 
-use std::fs;
+use std::{fs, path::Path, time::Duration};
 
 use chrono::DateTime;
 use proptest::prelude::*;
 
 use super::*;
-use crate::process::lock;
+use crate::{
+    clock::{Mono, Now},
+    process::lock,
+};
 
 fn at(milliseconds: u64) -> Mono {
     Mono(Duration::from_millis(milliseconds))
@@ -14,6 +17,11 @@ fn at(milliseconds: u64) -> Mono {
 
 fn now(milliseconds: u64) -> Now {
     Now { mono: at(milliseconds), wall: DateTime::UNIX_EPOCH }
+}
+
+/// Sets the limit, as a process does that joins with another one.
+fn set_limit(budget: &mut Budget, limit: f64, now: Mono) {
+    budget.update(now, |ledger, _| ledger.set_limit(limit)).unwrap();
 }
 
 fn answered(budget: &mut Budget, ticket: Ticket, milliseconds: u64) {
@@ -62,13 +70,13 @@ fn a_lower_limit_is_obeyed_at_once_and_a_higher_one_too() {
         let ticket = budget.take(at(turn * 100)).unwrap();
         answered(&mut budget, ticket, turn * 100 + 50);
     }
-    budget.set_limit(1.0, at(1_000));
+    set_limit(&mut budget, 1.0, at(1_000));
     // The last one was seen by 950: one in its window is enough.
     assert_eq!(budget.take(at(1_000)), Err(Refused::Until(at(1_950))));
     let ticket = budget.take(at(1_950)).unwrap();
     answered(&mut budget, ticket, 2_000);
     assert_eq!(budget.take(at(2_001)), Err(Refused::Until(at(3_000))));
-    budget.set_limit(10.0, at(2_100));
+    set_limit(&mut budget, 10.0, at(2_100));
     assert!(budget.take(at(2_950)).is_ok());
     assert!(budget.take(at(3_050)).is_ok());
 }
@@ -183,7 +191,7 @@ proptest! {
         let (before, after) = trips.split_at(trips.len() / 2);
         before.iter().for_each(|trip| race.send(0, *trip));
         let millis = race.millis;
-        race.budgets[0].set_limit(f64::from(second), at(millis));
+        set_limit(&mut race.budgets[0], f64::from(second), at(millis));
         let sent = race.seen.len();
         after.iter().for_each(|trip| race.send(0, *trip));
         // Every window that holds one of the later requests.
@@ -220,7 +228,7 @@ proptest! {
 
     /// Four processes on one file; now and then one dies in the middle and another starts in its place.
     #[test]
-    fn four_processes_keep_within_one_limit_whoever_dies(
+    fn four_processes_keep_within_one_limit_when_some_die(
         rps in 1_u32..=12,
         turns in prop::collection::vec((0_usize..4, trip(), 0_u8..30), 1..120),
     ) {
@@ -243,7 +251,7 @@ proptest! {
     /// Three processes on one file, which is gone or rubbish now and then; the service says 429 at times, and some answers are
     /// handed back late.
     #[test]
-    fn three_processes_keep_within_one_limit_whatever_becomes_of_their_file(
+    fn three_processes_keep_within_one_limit_whatever_happens_to_the_file(
         rps in 1_u32..=6,
         turns in prop::collection::vec((0_usize..3, trip(), 0_u8..40), 1..80),
     ) {
@@ -265,7 +273,7 @@ proptest! {
                 4 => race.millis += 400,
                 _ => continue,
             }
-            // Each looks after what it has under way well within the window.
+            // Each member confirms its requests under way well within the window.
             for budget in &mut race.budgets {
                 budget.update(at(millis), |_, _| ()).unwrap();
             }
@@ -275,7 +283,7 @@ proptest! {
 }
 
 #[test]
-fn a_storm_on_a_shared_budget_of_one_a_second_cuts_and_doubles_as_it_should() {
+fn repeated_429_on_a_shared_budget_cut_the_rate_and_double_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let mut millis = 1_000;
@@ -292,14 +300,14 @@ fn a_storm_on_a_shared_budget_of_one_a_second_cuts_and_doubles_as_it_should() {
         let throttled = Returned::Throttled { retry_after: None, jitter: 0.0 };
         budget.hand_back(ticket, throttled, (at(millis), at(millis)));
         rests.push(budget.ledger().pace.resting_until().since(at(millis)).as_secs());
-        budget.tend(at(millis + 1));
+        budget.sync(at(millis + 1));
     }
     assert_eq!(rests, [1, 2, 4, 8, 16, 32]);
     assert!((budget.ledger().pace.share() - 0.7_f64.powi(6)).abs() < 1e-9, "{}", budget.ledger().pace.share());
 }
 
 #[test]
-fn what_is_handed_back_late_doesn_t_undo_what_others_did_meanwhile() {
+fn late_release_does_not_undo_changes_of_other_members() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
     let (mut late, mut other) = (open(), open());
@@ -316,7 +324,7 @@ fn what_is_handed_back_late_doesn_t_undo_what_others_did_meanwhile() {
 }
 
 #[test]
-fn who_sits_down_while_another_writes_says_its_limit_and_buries_the_dead_as_soon_as_it_can() {
+fn member_that_joins_during_a_write_sets_its_limit_and_releases_the_dead_at_its_first_update() {
     let folder = tempfile::tempdir().unwrap();
     let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
     let mut dead = open(10.0, 0);
@@ -332,7 +340,7 @@ fn who_sits_down_while_another_writes_says_its_limit_and_buries_the_dead_as_soon
 }
 
 #[test]
-fn a_refusal_counts_until_its_moment_without_another_look() {
+fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
     let ticket = budget.take(at(1_000)).unwrap();
@@ -340,7 +348,7 @@ fn a_refusal_counts_until_its_moment_without_another_look() {
     assert_eq!(budget.take(at(1_010)), refused);
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
-    // Whoever looked would have to wait for the lock.
+    // A read would have to wait for the lock.
     assert_eq!(budget.take(at(1_099)), refused);
     assert!(matches!(budget.take(at(1_100)), Err(Refused::Until(again)) if again > at(1_100)));
     file.unlock().unwrap();
@@ -349,7 +357,7 @@ fn a_refusal_counts_until_its_moment_without_another_look() {
 }
 
 #[test]
-fn who_hands_back_alone_knows_without_another_look_when_the_next_may_go() {
+fn only_member_knows_after_a_release_when_the_next_slot_is_free_without_a_read() {
     let folder = tempfile::tempdir().unwrap();
     let open = |from| Budget::shared(folder.path(), "aa", 1.0, now(from)).unwrap();
     let mut budget = open(0);
@@ -358,7 +366,7 @@ fn who_hands_back_alone_knows_without_another_look_when_the_next_may_go() {
     assert_eq!(budget.refusal(at(1_201)), Some(Refused::Until(at(2_200))));
     assert_eq!(budget.refusal(at(2_200)), None);
     let ticket = budget.take(at(2_200)).unwrap();
-    // Where another waits, who is next is the file's to say.
+    // While another member waits, the queue in the file says who is next.
     assert!(open(2_300).take(at(2_300)).is_err());
     answered(&mut budget, ticket, 2_400);
     assert_eq!(budget.refusal(at(2_401)), None);
@@ -366,7 +374,7 @@ fn who_hands_back_alone_knows_without_another_look_when_the_next_may_go() {
 }
 
 #[test]
-fn a_place_of_our_own_in_the_queue_is_nobody_else_s() {
+fn own_place_in_the_queue_does_not_count_as_another_member() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
     let first = budget.take(at(1_000)).unwrap();
@@ -377,7 +385,7 @@ fn a_place_of_our_own_in_the_queue_is_nobody_else_s() {
 }
 
 #[test]
-fn whose_turn_it_is_sends_though_another_always_asks_first() {
+fn first_in_the_queue_sends_even_if_another_member_always_asks_first() {
     for trip in [5, 150, 1_700] {
         let folder = tempfile::tempdir().unwrap();
         let mut budgets = [(); 2].map(|()| Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap());
@@ -401,13 +409,13 @@ fn whose_turn_it_is_sends_though_another_always_asks_first() {
 }
 
 #[test]
-fn while_each_slot_waits_for_our_own_answer_nobody_looks_again() {
+fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let ticket = budget.take(at(1_000)).unwrap();
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
-    assert_eq!(budget.take(at(1_999)), Err(Refused::UntilAnswered), "whoever looked would have to wait for the lock");
+    assert_eq!(budget.take(at(1_999)), Err(Refused::UntilAnswered), "a read would have to wait for the lock");
     assert!(matches!(budget.take(at(2_000)), Err(Refused::Until(_))), "somebody may have raised the limit");
     file.unlock().unwrap();
     answered(&mut budget, ticket, 2_020);
@@ -415,20 +423,20 @@ fn while_each_slot_waits_for_our_own_answer_nobody_looks_again() {
 }
 
 #[test]
-fn another_limit_is_reason_to_look_again() {
+fn new_limit_ends_a_kept_refusal() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let ticket = budget.take(at(1_000)).unwrap();
     answered(&mut budget, ticket, 1_500);
     assert_eq!(budget.take(at(1_600)), Err(Refused::Until(at(2_500))));
-    budget.set_limit(10.0, at(1_700));
+    set_limit(&mut budget, 10.0, at(1_700));
     // The spacing of the one before holds, and the rest of its slot doesn't any more.
     assert_eq!(budget.take(at(1_800)), Err(Refused::Until(at(2_000))));
     assert!(budget.take(at(2_000)).is_ok());
 }
 
 #[test]
-fn a_process_that_is_stopped_while_it_writes_is_said() {
+fn process_that_is_stopped_while_it_writes_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
@@ -453,11 +461,11 @@ fn after(damage: impl FnOnce(&Path)) -> u64 {
     let (mut first, mut second) = (open(0), open(0));
     let ticket = first.take(at(1_000)).unwrap();
     damage(&folder.path().join("budget-aa.json"));
-    first.tend(at(1_100));
+    first.sync(at(1_100));
     let mut millis = 1_200;
     while millis < 2_000 {
         assert!(second.take(at(millis)).is_err(), "it was sent at {millis}, with another under way");
-        first.tend(at(millis));
+        first.sync(at(millis));
         millis += 10;
     }
     answered(&mut first, ticket, 2_000);
@@ -471,7 +479,7 @@ fn after(damage: impl FnOnce(&Path)) -> u64 {
 }
 
 #[test]
-fn whatever_becomes_of_the_file_what_is_under_way_counts() {
+fn requests_under_way_count_whatever_happens_to_the_file() {
     let fine = after(|_| {});
     assert!((3_000..3_100).contains(&fine), "{fine}");
     let rubbish: [&[u8]; 4] = [b"", b"\xff\0 rubbish", b"{\"boot\":\"\"}", &[b'9'; 4_000_000]];
@@ -486,7 +494,7 @@ fn whatever_becomes_of_the_file_what_is_under_way_counts() {
 }
 
 #[test]
-fn a_file_that_is_new_or_of_another_boot_makes_wait_for_a_window() {
+fn new_file_or_file_of_another_boot_delays_the_first_send_by_a_window() {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
     assert_eq!(open(500).take(at(500)), Err(Refused::Until(at(1_500))));
@@ -511,7 +519,7 @@ fn clock_boot(text: &str) -> String {
 }
 
 #[test]
-fn the_limit_that_was_said_last_counts_for_all() {
+fn limit_that_was_set_last_holds_for_all_members() {
     let folder = tempfile::tempdir().unwrap();
     let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
     let mut first = open(10.0, 0);
@@ -523,7 +531,7 @@ fn the_limit_that_was_said_last_counts_for_all() {
 }
 
 #[test]
-fn whoever_makes_the_file_anew_goes_by_the_limit_that_was_said_last() {
+fn recreated_file_has_the_limit_that_was_set_last() {
     let folder = tempfile::tempdir().unwrap();
     let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
     let (mut first, mut last) = (open(2.0, 0), open(10.0, 100));
@@ -571,7 +579,7 @@ fn a_stopped_process_keeps_its_slot_and_a_dead_one_loses_it() {
 }
 
 #[test]
-fn a_folder_that_can_t_be_used_is_named() {
+fn error_names_the_folder_and_the_way_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

@@ -150,7 +150,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
                 driver.reporter.next(now.mono)
             }
         };
-        let wake = driver.core.budget.tend(now.mono).map_or(wake, |tend| wake.min(tend));
+        let wake = driver.core.budget.sync(now.mono).map_or(wake, |sync| wake.min(sync));
         let clock = driver.setup.clock.clone();
         tokio::select! {
             () = &mut stop => break,

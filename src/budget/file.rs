@@ -1,7 +1,8 @@
-//! One ledger for all processes: a small file that is read and written under a kernel lock.
+//! The ledger's file, which all processes of a user share: read and written under a kernel lock.
 //!
-//! Each process has a seat, a lock of its own that goes when it dies; requests of an empty seat are lost. What the file says
-//! is believed only if it is of this boot and can be true. It must never wait for a lock: another process may be stopped.
+//! Each process is a member with a number and a lock of its own, which the kernel releases when the process dies. The requests
+//! of a dead member count as lost. The content of the file counts only if it is of this boot and can be true. This module must
+//! never wait for a lock: the process that holds the lock may be stopped.
 
 use std::{
     collections::BTreeSet,
@@ -18,53 +19,55 @@ use crate::{
     process::lock::{self, KernelLock, LockError},
 };
 
-/// More processes than that on one ID can't sit down.
-const SEATS: u32 = 256;
-/// A file larger than that is none of ours.
+/// The most processes on one ID.
+const MOST_MEMBERS: u32 = 256;
+/// A larger file is not a ledger.
 const MOST_BYTES: u64 = 1 << 20;
-/// So much may lie behind the line's end.
+/// The most bytes of an older, longer content that may stay behind the line.
 const MOST_LEFT_OVER: usize = 512;
 
-/// What stands in the file: one line of JSON.
+/// The content of the file: one line of JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Content {
-    /// Of which boot of the machine the moments are.
+    /// The boot of the machine to which the moments belong.
     boot: String,
     ledger: Ledger,
 }
 
-/// The file, and this poller's seat at it.
+/// The ledger's file, and this process's membership.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct LedgerFile {
     path: PathBuf,
     file: File,
     boot: String,
-    seat: u32,
-    /// The seat's lock, given up when this process dies.
-    chair: KernelLock,
-    pub(super) limit: f64,
-    /// Whether the ledger knows that this one sits here, and what it said of the limit.
-    arrived: bool,
+    member: u32,
+    /// The lock of this member. The kernel releases the lock when this process dies.
+    membership: KernelLock,
+    limit: f64,
+    /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
+    joined: bool,
 }
 
-impl Shared {
-    /// Sits down at the ledger, says the limit, and declares the requests of whoever sat here before lost.
+impl LedgerFile {
+    /// Joins the ledger: sets the limit, and releases the slots of an earlier member with the same number.
     pub(super) fn open(folder: &Path, fingerprint: &str, limit: f64, now: Now) -> Result<(Self, Ledger), LockError> {
         let path = file_name(folder, fingerprint);
         let fault = |source| LockError::new(&path, source);
         let file = lock::open(&path).map_err(fault)?;
-        let (seat, chair) = sit_down(&path)?;
-        let mut shared = Self { file, boot: clock::boot(), seat, chair, limit, arrived: false, path: path.clone() };
-        // Somebody may be writing; a moment later it is known.
-        let ledger = match shared.update(now.mono, |_, _| ()).map_err(fault)? {
+        let (member, membership) = claim_membership(&path)?;
+        let (boot, joined) = (clock::boot(), false);
+        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, joined };
+        // While another process writes, nothing is known. The first update joins then.
+        let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
             None => Ledger::new(limit, now.mono + Ledger::window_of(limit)),
         };
-        Ok((shared, ledger))
+        Ok((opened, ledger))
     }
 
-    /// Reads the ledger, changes it, and writes it. `None` if somebody else is writing just now.
+    /// Reads the ledger, applies `change` with the number of this member, and writes the ledger. Returns `None` while another
+    /// process writes.
     pub(super) fn update<T>(
         &mut self,
         now: Mono,
@@ -78,7 +81,7 @@ impl Shared {
         changed.map(Some)
     }
 
-    /// Locks the file that the path names now: it may have been deleted and made anew.
+    /// Locks the file that the path names now. The file may have been deleted and created again.
     fn lock(&mut self) -> io::Result<bool> {
         for _ in 0..3 {
             if !lock::try_lock(&self.file)? {
@@ -87,11 +90,11 @@ impl Shared {
             match fs::metadata(&self.path) {
                 Ok(there) if is_same(&there, &self.file.metadata()?) => return Ok(true),
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                // With the file the seats may be gone.
+                // Whoever deleted the file may have deleted the members' lock files too.
                 _ => {
                     self.file = lock::open(&self.path)?;
-                    (self.seat, self.chair) = sit_down(&self.path).map_err(LockError::into_source)?;
-                    self.arrived = false;
+                    (self.member, self.membership) = claim_membership(&self.path).map_err(LockError::into_source)?;
+                    self.joined = false;
                 }
             }
         }
@@ -101,35 +104,35 @@ impl Shared {
     fn rewrite<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> io::Result<(T, Ledger)> {
         let (found, length) = self.read()?;
         let found = found.filter(|ledger| ledger.is_sound(now));
-        // Gone or damaged: nobody knows what was sent in the last window.
+        // Without a sound ledger nobody knows what was sent in the last window.
         let fresh = || Ledger::new(self.limit, now + Ledger::window_of(self.limit));
         let mut ledger = found.clone().unwrap_or_else(fresh);
-        // Each seat is looked at once, however many requests it has under way.
-        let others: BTreeSet<u32> = ledger.seats().filter(|seat| *seat != self.seat).collect();
-        for seat in others {
-            if !KernelLock::is_held(&chair(&self.path, seat))? {
-                ledger.bury(seat, now);
+        // A set, so that each member's lock is checked once.
+        let others: BTreeSet<u32> = ledger.slot_members().filter(|member| *member != self.member).collect();
+        for member in others {
+            if !KernelLock::is_held(&membership_path(&self.path, member))? {
+                ledger.release_dead_member(member, now);
             }
         }
-        if !self.arrived {
-            // Whoever sat here before is gone.
-            ledger.bury(self.seat, now);
+        if !self.joined {
+            // An earlier member with this number is dead: this process holds its lock.
+            ledger.release_dead_member(self.member, now);
             ledger.set_limit(self.limit);
         }
-        let changed = change(&mut ledger, self.seat);
-        // Most who ask too early change nothing.
+        let changed = change(&mut ledger, self.member);
+        // Most refused requests change nothing.
         if found.as_ref() != Some(&ledger) {
             self.write(&ledger, length)?;
         }
-        self.arrived = true;
-        // Whoever makes the file anew goes by what was said last.
+        self.joined = true;
+        // A process that creates the file again sets the limit that a member set last.
         self.limit = ledger.limit();
         Ok((changed, ledger))
     }
 
-    /// What the file says, nothing if that is of another boot or can't be read; and how long it is.
+    /// Returns the ledger in the file, if it is of this boot and readable, and the length of the file.
     fn read(&mut self) -> io::Result<(Option<Ledger>, usize)> {
-        // In one go: it is read some times a second, all day.
+        // Large enough for one read: this happens some times a second, all day.
         let mut text = Vec::with_capacity(1_024);
         self.file.rewind()?;
         (&self.file).take(MOST_BYTES).read_to_end(&mut text)?;
@@ -141,24 +144,24 @@ impl Shared {
         line.push(b'\n');
         self.file.rewind()?;
         self.file.write_all(&line)?;
-        // What a longer one leaves behind the line's end is no part of it; it is cut once it costs something to read.
+        // Readers ignore what follows the line. The file is cut once the rest costs time to read.
         if line.len() + MOST_LEFT_OVER < length
             && let Err(error) = self.file.set_len(line.len() as u64)
         {
-            tracing::debug!("the budget's file stays longer than it need be: {error}");
+            tracing::debug!("the budget's file could not be shortened: {error}");
         }
         Ok(())
     }
 }
 
-/// The ledger of this fingerprint as it stands, for what is shown; nothing if there is none of this boot.
+/// Returns the ledger of this fingerprint for display, or `None` if there is none of this boot.
 pub fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
     let mut text = Vec::new();
     File::open(file_name(folder, fingerprint)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     parse(&text, &clock::boot())
 }
 
-/// The first line; behind it may be what a longer one left.
+/// Parses the first line. A longer content of before may follow the line.
 fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let content = serde_json::from_slice::<Content>(line).ok();
@@ -169,19 +172,20 @@ fn file_name(folder: &Path, fingerprint: &str) -> PathBuf {
     folder.join(format!("budget-{fingerprint}.json"))
 }
 
-/// Takes the first seat that is free.
-fn sit_down(path: &Path) -> Result<(u32, KernelLock), LockError> {
-    for seat in 0..SEATS {
-        if let Some(lock) = KernelLock::try_take(&chair(path, seat))? {
-            return Ok((seat, lock));
+/// Takes the first number that no living process has.
+fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
+    for member in 0..MOST_MEMBERS {
+        if let Some(lock) = KernelLock::try_take(&membership_path(path, member))? {
+            return Ok((member, lock));
         }
     }
-    let source = io::Error::other(format!("{SEATS} processes use this integrator ID already"));
+    let source = io::Error::other(format!("{MOST_MEMBERS} processes use this integrator ID already"));
     Err(LockError::new(path, source))
 }
 
-fn chair(path: &Path, seat: u32) -> PathBuf {
-    path.with_extension(format!("seat-{seat}"))
+/// Returns the path of a member's lock file. Builds before this one use the same name.
+fn membership_path(path: &Path, member: u32) -> PathBuf {
+    path.with_extension(format!("seat-{member}"))
 }
 
 #[cfg(unix)]

@@ -1,0 +1,32 @@
+//! Moments in the ledger's file: whole microseconds, rounded up, so that a slot is never free too early.
+//!
+//! This module is for `#[serde(with)]`. It must never round a moment down.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::clock::Mono;
+
+/// Writes a moment as microseconds.
+pub(super) fn serialize<S: Serializer>(moment: &Mono, to: S) -> Result<S::Ok, S::Error> {
+    u64::try_from(moment.0.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX).serialize(to)
+}
+
+/// Reads a moment from microseconds.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Mono, D::Error> {
+    u64::deserialize(from).map(|micros| Mono(Duration::from_micros(micros)))
+}
+
+/// Writes a moment that may be missing as microseconds, or null.
+pub(super) fn serialize_optional<S: Serializer>(moment: &Option<Mono>, to: S) -> Result<S::Ok, S::Error> {
+    match moment {
+        Some(moment) => serialize(moment, to),
+        None => to.serialize_none(),
+    }
+}
+
+/// Reads a moment that may be missing from microseconds, or null.
+pub(super) fn deserialize_optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Mono>, D::Error> {
+    Ok(Option::<u64>::deserialize(from)?.map(|micros| Mono(Duration::from_micros(micros))))
+}
