@@ -47,6 +47,10 @@ pub(super) struct LedgerFile {
     limit: f64,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
     joined: bool,
+    /// The line that this process read or wrote last, and the ledger in it.
+    known: Option<(Vec<u8>, Ledger)>,
+    /// Kept between two reads.
+    buffer: Vec<u8>,
 }
 
 impl LedgerFile {
@@ -56,14 +60,34 @@ impl LedgerFile {
         let fault = |source| LockError::new(&path, source);
         let file = lock::open(&path).map_err(fault)?;
         let (member, membership) = claim_membership(&path)?;
-        let (boot, joined) = (clock::boot(), false);
-        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, joined };
+        let (boot, joined, known, buffer) = (clock::boot(), false, None, Vec::new());
+        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, joined, known, buffer };
         // While another process writes, nothing is known. The first update joins then.
         let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
             None => Ledger::new(limit, now.mono + Ledger::window_of(limit)),
         };
         Ok((opened, ledger))
+    }
+
+    /// Returns the number of this member.
+    pub(super) fn member(&self) -> u32 {
+        self.member
+    }
+
+    /// Reads the file without a lock. Returns `None` if the file holds what this process read or wrote last, else the ledger if
+    /// it is whole and sound.
+    pub(super) fn read_if_changed(&mut self, now: Mono) -> io::Result<Option<Option<Ledger>>> {
+        if let Some((line, _)) = &self.known {
+            read_up_to(&mut self.file, line.len() as u64, &mut self.buffer)?;
+            // The line ends with a line feed, so that what follows is no part of it.
+            if self.buffer == *line {
+                return Ok(None);
+            }
+        }
+        self.known = None;
+        let (found, _) = self.read()?;
+        Ok(Some(found.filter(|ledger| ledger.is_sound(now))))
     }
 
     /// Reads the ledger, applies `change` with the number of this member, and writes the ledger. Returns `None` while another
@@ -132,14 +156,21 @@ impl LedgerFile {
 
     /// Returns the ledger in the file, if it is of this boot and readable, and the length of the file.
     fn read(&mut self) -> io::Result<(Option<Ledger>, usize)> {
-        // Large enough for one read: this happens some times a second, all day.
-        let mut text = Vec::with_capacity(1_024);
-        self.file.rewind()?;
-        (&self.file).take(MOST_BYTES).read_to_end(&mut text)?;
-        Ok((parse(&text, &self.boot), text.len()))
+        read_up_to(&mut self.file, MOST_BYTES, &mut self.buffer)?;
+        let length = self.buffer.len();
+        if let Some((line, ledger)) = &self.known
+            && self.buffer.starts_with(line)
+        {
+            return Ok((Some(ledger.clone()), length));
+        }
+        let found = parse(&self.buffer, &self.boot);
+        self.known = found.clone().and_then(|ledger| Some((first_line(&self.buffer)?.to_vec(), ledger)));
+        Ok((found, length))
     }
 
     fn write(&mut self, ledger: &Ledger, length: usize) -> io::Result<()> {
+        // If the write fails half way, nobody knows the content.
+        self.known = None;
         let mut line = serde_json::to_vec(&Content { boot: self.boot.clone(), ledger: ledger.clone() })?;
         line.push(b'\n');
         self.file.rewind()?;
@@ -150,8 +181,16 @@ impl LedgerFile {
         {
             tracing::debug!("the budget's file could not be shortened: {error}");
         }
+        self.known = Some((line, ledger.clone()));
         Ok(())
     }
+}
+
+/// Reads the first bytes of a file, at most so many, in one go: this happens many times a second, all day.
+fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
+    into.clear();
+    file.rewind()?;
+    file.take(most).read_to_end(into).map(|_| ())
 }
 
 /// Returns the ledger of this fingerprint for display, or `None` if there is none of this boot.
@@ -163,9 +202,13 @@ pub fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
 
 /// Parses the first line. A longer content of before may follow the line.
 fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
-    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let content = serde_json::from_slice::<Content>(line).ok();
+    let content = serde_json::from_slice::<Content>(first_line(text)?).ok();
     content.filter(|content| content.boot == boot).map(|content| content.ledger)
+}
+
+/// Returns the first line with its line feed, or `None` if the line has no end.
+fn first_line(text: &[u8]) -> Option<&[u8]> {
+    text.split_inclusive(|byte| *byte == b'\n').next().filter(|line| line.ends_with(b"\n"))
 }
 
 fn file_name(folder: &Path, fingerprint: &str) -> PathBuf {

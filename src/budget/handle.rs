@@ -1,11 +1,13 @@
 //! What a poller holds of an ID's budget, alone or together with the other processes of the user.
 //!
-//! A handle remembers the slots of this process and the changes that the ledger doesn't have yet. It must never give out a
-//! slot that the ledger doesn't have as taken.
+//! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a handle takes
+//! slots in blocks and writes releases with the next block, so that few requests cost an update of the file. The handle must
+//! never give out a slot that the ledger doesn't have as taken.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use super::{
+    block::{self, Block},
     file::LedgerFile,
     ledger::{Ledger, Refused, SlotId},
 };
@@ -25,7 +27,8 @@ const RETRY_AFTER_FAULT: Duration = Duration::from_secs(1);
 const OTHERS_WEIGHT: f64 = 0.1;
 /// The interval at which a member checks whether another process's response arrived.
 const CHECK_OTHERS: Duration = Duration::from_millis(50);
-/// The interval at which a member with requests under way confirms them in the ledger.
+/// The interval at which a member with requests under way confirms them in the ledger, and the longest delay of a release. A
+/// released slot rests for a second at least, so that nobody could use it sooner.
 const CONFIRM: Duration = Duration::from_millis(250);
 /// The longest time for which a refusal counts without the ledger: another process may raise the limit, or the rate may grow.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
@@ -70,10 +73,16 @@ pub struct Budget {
     /// The slots of requests under way, and when each was taken.
     taken: BTreeMap<u64, Mono>,
     next_slot: u64,
+    /// Slots that are taken for the next moments.
+    block: Option<Block>,
+    /// The number of slots in the last block, and until when the next block continues it.
+    last_block: (usize, Mono),
     /// The next refusal as far as it is certain, and until when it counts. Other members only delay the next slot.
     refused: Option<(Refused, Mono)>,
     releases: Vec<Release>,
     updated: Mono,
+    /// When the last update, which failed, is worth a retry.
+    retry_at: Option<Mono>,
     /// The mean count of other members that wait whenever this member takes a slot.
     others: f64,
     /// How many times in a row another process was writing.
@@ -101,8 +110,23 @@ impl Budget {
         let (taken, releases) = (BTreeMap::new(), Vec::new());
         // The process ID keeps the slots of two processes apart even if both have the same member number.
         let next_slot = u64::from(std::process::id()) << 32;
-        let (updated, refused) = (Mono::default(), None);
-        Self { ledger, file, taken, next_slot, refused, releases, updated, others: 0.0, retries: 0, fault: None }
+        let (updated, retry_at, refused) = (Mono::default(), None, None);
+        let (block, last_block, others, retries, fault) = (None, (0, Mono::default()), 0.0, 0, None);
+        Self {
+            ledger,
+            file,
+            taken,
+            next_slot,
+            block,
+            last_block,
+            refused,
+            releases,
+            updated,
+            retry_at,
+            others,
+            retries,
+            fault,
+        }
     }
 
     /// Takes a slot to send at `now`.
@@ -113,17 +137,21 @@ impl Budget {
         if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
-        let slot = self.next_slot;
-        let take =
-            |ledger: &mut Ledger, member| (ledger.take(SlotId { member, slot }, now), ledger.is_only_waiting(member));
-        let (taken, is_only_waiting) = self.update(now, take)?;
-        match taken {
-            Ok(others) => {
-                self.others += OTHERS_WEIGHT * (others as f64 - self.others);
-                self.next_slot += 1;
-                self.taken.insert(slot, now);
-                self.predict_refusal(is_only_waiting, now);
-                Ok(Ticket(slot))
+        if let Some(ticket) = self.take_from_block(now) {
+            return Ok(ticket);
+        }
+        let (first, most) = (self.next_slot, self.block_size(now));
+        let reserve =
+            |ledger: &mut Ledger, member| ledger.reserve(SlotId { member, slot: first }, (most, block::SPAN), now);
+        let reserved = self.update(now, reserve)?;
+        match reserved {
+            Ok(reservation) => {
+                self.others += OTHERS_WEIGHT * (reservation.others as f64 - self.others);
+                let taken = reservation.sends.len();
+                self.next_slot += taken as u64;
+                self.last_block = (taken, reservation.end + block::SPAN);
+                self.block = Some(Block::new(first, reservation, self.ledger.rate(), now));
+                Ok(self.sent(first, now))
             }
             // Another process may receive the next response.
             Err(Refused::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
@@ -136,6 +164,43 @@ impl Budget {
         }
     }
 
+    /// Takes a slot of the block, unless another process changed what the block was planned for.
+    fn take_from_block(&mut self, now: Mono) -> Option<Ticket> {
+        let slot = self.block.as_ref()?.next_slot(now)?;
+        let file = self.file.as_mut()?;
+        // A file that can't be read now can't be updated either, and the update says why.
+        if let Some(changed) = file.read_if_changed(now).ok()? {
+            let mut ledger = changed?;
+            let member = file.member();
+            self.releases.iter().for_each(|release| release.apply(member, &mut ledger));
+            let is_allowed = self.block.as_ref()?.is_allowed_by(&ledger, now);
+            if !is_allowed || !ledger.has_taken(SlotId { member, slot }) {
+                return None;
+            }
+            self.ledger = ledger;
+        }
+        let slot = self.block.as_mut()?.take(now)?;
+        Some(self.sent(slot, now))
+    }
+
+    /// Remembers that the request of this slot goes out at `now`.
+    fn sent(&mut self, slot: u64, now: Mono) -> Ticket {
+        self.taken.insert(slot, now);
+        self.predict_refusal(now);
+        Ticket(slot)
+    }
+
+    /// Returns how many slots the next block may have: twice as many each time while requests follow one another.
+    fn block_size(&self, now: Mono) -> usize {
+        let (size, until) = self.last_block;
+        if now <= until { (2 * size).clamp(1, self.most_slots()) } else { 1 }
+    }
+
+    /// Returns the highest number of slots in a block. A budget without a file needs no blocks.
+    fn most_slots(&self) -> usize {
+        if self.file.is_some() { Block::most_slots(self.ledger.rate()) } else { 1 }
+    }
+
     fn keep_refusal(&mut self, refused: Refused, now: Mono) {
         self.refused = match refused {
             Refused::Until(ready) if ready > now + REFUSAL_LIMIT => None,
@@ -145,17 +210,25 @@ impl Budget {
         };
     }
 
-    /// Keeps the refusal that the next `take` would get. Only while no other member waits: a place in the queue is needed
-    /// otherwise.
-    fn predict_refusal(&mut self, is_only_waiting: bool, now: Mono) {
-        let refused = match self.ledger.ready_at() {
-            Some(ready) if ready > now => Refused::Until(ready),
-            None if self.ledger.under_way() == self.taken.len() => Refused::UntilAnswered,
-            _ => return,
+    /// Keeps the refusal that the next `take` would get, if it is certain.
+    fn predict_refusal(&mut self, now: Mono) {
+        self.refused = None;
+        let ready = match self.block.as_ref().and_then(Block::ready_at) {
+            Some(ready) => Some(ready),
+            None if self.ledger.is_only_waiting(self.member()) => self.ledger.ready_at(),
+            // While other members wait, this one needs a place in the queue.
+            None => return,
         };
-        if is_only_waiting {
-            self.keep_refusal(refused, now);
+        match ready {
+            Some(ready) if ready > now => self.keep_refusal(Refused::Until(ready), now),
+            None if self.ledger.under_way() == self.taken.len() => self.keep_refusal(Refused::UntilAnswered, now),
+            _ => {}
         }
+    }
+
+    /// Returns the number of this member in the ledger.
+    fn member(&self) -> u32 {
+        self.file.as_ref().map_or(0, LedgerFile::member)
     }
 
     /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not choose a
@@ -164,28 +237,70 @@ impl Budget {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
-    /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took.
+    /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took. The ledger
+    /// gets a 429 at once, and other ends of requests at a high rate with the next update.
     pub fn hand_back(&mut self, ticket: Ticket, returned: Returned, (at, now): (Mono, Mono)) -> Duration {
         let Ticket(slot) = ticket;
         let since = self.taken.remove(&slot).unwrap_or(at);
-        self.releases.push(Release { slot, returned, at });
-        // If the file can't be written now, the next update or `sync` writes the release.
-        let is_only_waiting = self.update(now, |ledger, member| ledger.is_only_waiting(member)).unwrap_or(false);
-        self.predict_refusal(is_only_waiting, now);
+        let release = Release { slot, returned, at };
+        if self.can_wait(&release, now) {
+            release.apply(self.member(), &mut self.ledger);
+            self.releases.push(release);
+            // The released slot rests for a second, so that a refusal until some moment before that still counts.
+            if !matches!(self.refusal(now), Some(Refused::Until(_))) {
+                self.predict_refusal(now);
+            }
+        } else {
+            self.releases.push(release);
+            // If the file can't be written now, the next update or `sync` writes the release.
+            if self.update(now, |_, _| ()).is_ok() {
+                self.predict_refusal(now);
+            }
+        }
         at.since(since)
     }
 
-    /// Writes pending releases, and confirms the requests under way in the ledger, whatever happened to its file. Returns the
-    /// moment of the next call.
+    /// Returns whether a release may be written with the next block. A 429 must reach the other members at once.
+    fn can_wait(&self, release: &Release, now: Mono) -> bool {
+        let is_throttled = matches!(release.returned, Returned::Throttled { .. });
+        !is_throttled && self.most_slots() > 1 && now < self.updated + CONFIRM
+    }
+
+    /// Does what is due: returns an expired block, writes pending releases, and confirms the requests under way in the ledger,
+    /// whatever happened to its file. Returns the moment of the next call.
     pub fn sync(&mut self, now: Mono) -> Option<Mono> {
+        if self.due()? > now {
+            return self.due();
+        }
+        if self.unused_block().is_some() {
+            // Requests no longer follow one another.
+            self.last_block.0 = 0;
+        }
+        // A failed update sets the moment of its retry.
+        self.update(now, |_, _| ()).ok();
+        self.due()
+    }
+
+    /// Returns when the file must be updated next, if nothing happens until then.
+    fn due(&self) -> Option<Mono> {
+        self.file.as_ref()?;
         let is_busy = !self.taken.is_empty() || !self.releases.is_empty();
-        if self.file.is_none() || !is_busy {
-            return None;
+        let confirm = is_busy.then(|| self.retry_at.unwrap_or(self.updated + CONFIRM));
+        self.unused_block().map(Block::end).into_iter().chain(confirm).min()
+    }
+
+    /// Returns the block, if slots of it are left.
+    fn unused_block(&self) -> Option<&Block> {
+        self.block.as_ref().filter(|block| block.ready_at().is_some())
+    }
+
+    /// Returns unused slots and writes pending releases, before this process ends or waits for long. Without this call other
+    /// processes wait until the slots of the dead process have rested.
+    pub fn close(&mut self, now: Mono) {
+        let is_settled = self.unused_block().is_none() && self.releases.is_empty();
+        if !is_settled && self.update(now, |_, _| ()).is_err() {
+            tracing::debug!("slots of the budget could not be returned: other processes wait some seconds for them");
         }
-        if now.since(self.updated) >= CONFIRM || !self.releases.is_empty() {
-            self.update(now, |_, _| ()).ok();
-        }
-        Some(now + if self.releases.is_empty() { CONFIRM } else { self.retry_wait() })
     }
 
     /// Returns the ledger as of the last update, for display.
@@ -211,9 +326,14 @@ impl Budget {
     /// Updates the ledger: first the slots of this process and the pending releases, then `change`.
     pub(super) fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refused> {
         self.refused = None;
+        // Each update ends the block: its slots are no longer among those of this process.
+        let block = self.block.take();
         let (taken, releases) = (&self.taken, &self.releases);
         let change = |ledger: &mut Ledger, member| {
             ledger.reconcile(member, taken);
+            if let Some(block) = &block {
+                ledger.return_stretch(block.end(), block.next_send());
+            }
             releases.iter().for_each(|release| release.apply(member, ledger));
             change(ledger, member)
         };
@@ -225,22 +345,24 @@ impl Budget {
                     changed
                 }
                 Ok(None) => {
-                    let wait = self.retry_wait();
+                    let again = now + self.retry_wait();
+                    self.retry_at = Some(again);
                     self.retries = self.retries.saturating_add(1);
                     if self.retries >= RETRIES_BEFORE_FAULT {
                         let stopped = "another hoptop holds the budget's file and does nothing; it may be suspended";
                         self.fault = Some(stopped.to_owned());
                     }
-                    return Err(Refused::Until(now + wait));
+                    return Err(Refused::Until(again));
                 }
                 Err(error) => {
-                    self.fault = Some(error.to_string());
-                    return Err(Refused::Until(now + RETRY_AFTER_FAULT));
+                    let again = now + RETRY_AFTER_FAULT;
+                    (self.retry_at, self.fault) = (Some(again), Some(error.to_string()));
+                    return Err(Refused::Until(again));
                 }
             },
         };
         self.releases.clear();
-        self.updated = now;
+        (self.updated, self.retry_at) = (now, None);
         Ok(changed)
     }
 }

@@ -34,10 +34,23 @@ pub(super) struct SlotId {
 /// A slot that isn't free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Slot {
-    /// The slot's request is under way.
+    /// The slot's request is under way, or the member will send it in a moment.
     Taken(SlotId),
     /// The service saw the slot's request by this moment.
     Seen(#[serde(with = "micros")] Mono),
+}
+
+/// Slots that a member took in one update.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    /// The earliest moment of each slot's send, in ascending order. The first is the moment of the update.
+    pub(super) sends: Vec<Mono>,
+    /// The first moment at which another member may send.
+    pub(super) end: Mono,
+    /// The shortest time between two sends.
+    pub(super) spacing: Duration,
+    /// How many other members wait.
+    pub(super) others: usize,
 }
 
 /// Why the ledger gave no slot.
@@ -110,17 +123,43 @@ impl Ledger {
 
     /// Returns the moment from which a request may be sent, or `None` while every slot waits for a response.
     pub fn ready_at(&self) -> Option<Mono> {
+        self.free_moments().next()?.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
+    }
+
+    /// Returns when the member at this place in the queue should ask again, if the first slot is free at `ready`. That is when a
+    /// slot is free after the members ahead took theirs, or the end of the first member's grace if that is sooner.
+    fn expected_turn(&self, place: usize, ready: Mono, now: Mono) -> Mono {
+        let spacing = self.spacing().saturating_mul(u32::try_from(place).unwrap_or(u32::MAX));
+        let free = self.free_moments().nth(place).flatten();
+        let expected = free.map(|free| free.max(ready).max(self.next_send + spacing));
+        let grace = ready + GRACE;
+        match expected.filter(|expected| *expected > now && *expected < grace) {
+            Some(expected) => expected,
+            None if ready > now => ready,
+            None => grace,
+        }
+    }
+
+    /// Returns the shortest time between two sends.
+    fn spacing(&self) -> Duration {
+        let (_, window) = self.shape();
+        Duration::try_from_secs_f64(1.0 / self.rate()).unwrap_or(window).min(window)
+    }
+
+    /// Returns from when on there is a slot for one more request, for one more after that, and so on; `None` from the request on
+    /// that must wait for a response.
+    fn free_moments(&self) -> impl Iterator<Item = Option<Mono>> + use<> {
         let (count, window) = self.shape();
-        let taken = self.slots.iter().filter(|slot| matches!(slot, Slot::Taken(_))).count();
         let mut free: Vec<Mono> = self.slots.iter().filter_map(|slot| slot.free_at(window)).collect();
         free.sort_unstable();
-        // So many resting slots must become free before one more request stays within the count.
-        let surplus = (taken + free.len() + 1).saturating_sub(count);
-        let free = match surplus {
-            0 => Some(Mono::default()),
-            surplus => free.get(surplus - 1).copied(),
-        };
-        free.map(|free| free.max(self.next_send).max(self.pace.resting_until()))
+        let in_use = self.slots.len();
+        (1..).map(move |more| {
+            // So many resting slots must become free before so many more requests stay within the count.
+            match (in_use + more).saturating_sub(count) {
+                0 => Some(Mono::default()),
+                surplus => free.get(surplus - 1).copied(),
+            }
+        })
     }
 
     /// Returns whether no other member than this one waits for a slot.
@@ -128,37 +167,71 @@ impl Ledger {
         self.queue.iter().all(|waiting| *waiting == member)
     }
 
-    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue. Returns how many other
-    /// members wait.
-    pub(super) fn take(&mut self, id: SlotId, now: Mono) -> Result<usize, Refused> {
+    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue, and up to `most` slots in all
+    /// to send within `span`, or within a part of it that leaves as much to each member that waits. The slots get consecutive
+    /// numbers from `first` on.
+    pub(super) fn reserve(
+        &mut self,
+        first: SlotId,
+        (most, span): (usize, Duration),
+        now: Mono,
+    ) -> Result<Reservation, Refused> {
         let (count, window) = self.shape();
         // Before free slots are removed: the grace of the first member in the queue begins when the slot became free.
         let ready = self.ready_at();
         self.slots.retain(|slot| slot.free_at(window).is_none_or(|free| free > now));
-        let turn = self.queue.iter().position(|member| *member == id.member);
+        let turn = self.queue.iter().position(|member| *member == first.member);
+        let place = turn.unwrap_or(self.queue.len());
         let refused = match ready {
             None => Some(Refused::UntilAnswered),
-            Some(ready) if ready > now => Some(Refused::Until(ready)),
-            // Another member is first, and may still come within its grace.
-            Some(ready) if turn != Some(0) && !self.queue.is_empty() && now < ready + GRACE => {
-                Some(Refused::Until(ready + GRACE))
+            // Or another member is first, and may still come within its grace.
+            Some(ready) if ready > now || (place > 0 && now < ready + GRACE) => {
+                Some(Refused::Until(self.expected_turn(place, ready, now)))
             }
             Some(_) => None,
         };
         if let Some(refused) = refused {
             if turn.is_none() {
-                self.queue.push(id.member);
+                self.queue.push(first.member);
             }
             return Err(refused);
         }
-        let others = self.queue.iter().filter(|member| **member != id.member).count();
+        debug_assert!(self.slots.len() < count, "more slots than the limit has");
+        let others = self.queue.iter().filter(|member| **member != first.member).count();
         // The members ahead of this one missed their turn.
         self.queue.drain(..turn.map_or(self.queue.len(), |turn| turn + 1));
-        self.slots.push(Slot::Taken(id));
-        let spacing = Duration::try_from_secs_f64(1.0 / self.rate()).unwrap_or(window).min(window);
-        self.next_send = self.next_send.max(now + spacing);
-        debug_assert!(self.slots.len() <= count, "more slots than the limit has");
-        Ok(others)
+        let spacing = self.spacing();
+        let latest = now + span / u32::try_from(1 + others).unwrap_or(u32::MAX);
+        let sends = self.plan(most, spacing, (now, latest));
+        self.slots.extend((first.slot..).zip(&sends).map(|(slot, _)| Slot::Taken(SlotId { slot, ..first })));
+        Ok(Reservation { sends, end: self.next_send, spacing, others })
+    }
+
+    /// Returns the earliest moments of up to `most` sends: the first at `now`, all others before `latest`.
+    fn plan(&mut self, most: usize, spacing: Duration, (now, latest): (Mono, Mono)) -> Vec<Mono> {
+        let mut sends = Vec::with_capacity(most);
+        for free in self.free_moments().take(most) {
+            // A slot that rests until later counts twice until then, as resting and as taken: other members wait rather longer.
+            let Some(send) = free.map(|free| free.max(self.next_send).max(now)) else { break };
+            if !sends.is_empty() && send >= latest {
+                break;
+            }
+            sends.push(send);
+            self.next_send = micros::round_up(send + spacing);
+        }
+        sends
+    }
+
+    /// Gives back the rest of a stretch that ends at `end`, from `next_send` on, unless a member reserved a later one.
+    pub(super) fn return_stretch(&mut self, end: Mono, next_send: Mono) {
+        if self.next_send == end {
+            self.next_send = micros::round_up(next_send);
+        }
+    }
+
+    /// Returns whether this slot is taken.
+    pub(super) fn has_taken(&self, id: SlotId) -> bool {
+        self.slots.contains(&Slot::Taken(id))
     }
 
     /// Releases a slot whose response arrived at `arrival`.
@@ -187,6 +260,9 @@ impl Ledger {
         let is_stale =
             |slot: &Slot| matches!(slot, Slot::Taken(id) if id.member == member && !taken.contains_key(&id.slot));
         self.slots.retain(|slot| !is_stale(slot));
+        if self.slot_members().filter(|owner| *owner == member).count() == taken.len() {
+            return;
+        }
         for slot in taken.keys().map(|slot| Slot::Taken(SlotId { member, slot: *slot })) {
             if !self.slots.contains(&slot) {
                 self.slots.push(slot);
@@ -203,7 +279,7 @@ impl Ledger {
         self.slots.iter().filter_map(member)
     }
 
-    /// Returns how many requests are under way.
+    /// Returns how many requests are under way, or about to be sent.
     pub fn under_way(&self) -> usize {
         self.slot_members().count()
     }

@@ -586,3 +586,297 @@ fn error_names_the_folder_and_the_way_out() {
     let error = Budget::shared(&file, "aa", 1.0, now(0)).unwrap_err();
     assert!(error.to_string().contains("--state-dir"), "{error}");
 }
+
+/// A member whose next block has `slots` slots; it has sent at 200 a second before `until`, in milliseconds.
+fn member_with_block(folder: &Path, until: u64) -> (Budget, u64) {
+    let mut budget = Budget::shared(folder, "aa", 200.0, now(0)).unwrap();
+    let mut millis = 2_000;
+    while millis < until {
+        let ticket = budget.take(at(millis)).unwrap();
+        answered(&mut budget, ticket, millis + 2);
+        millis += 5;
+    }
+    (budget, millis)
+}
+
+/// How many slots the member takes at 200 a second while another process holds the lock of the file.
+fn taken_without_an_update(budget: &mut Budget, folder: &Path, from: u64) -> usize {
+    let file = lock::open(&folder.join("budget-aa.json")).unwrap();
+    assert!(lock::try_lock(&file).unwrap());
+    let taken = (from..from + 200).step_by(5).take_while(|millis| budget.take(at(*millis)).is_ok()).count();
+    file.unlock().unwrap();
+    taken
+}
+
+#[test]
+fn blocks_grow_while_requests_follow_one_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, _) = member_with_block(folder.path(), 2_000);
+    // Blocks of 1, 2, 4, 8, 16 and 20 slots.
+    for (millis, more) in [(2_000, 0), (2_005, 1), (2_015, 3), (2_035, 7), (2_075, 15), (2_155, 19)] {
+        let _first = budget.take(at(millis)).unwrap();
+        assert_eq!(taken_without_an_update(&mut budget, folder.path(), millis + 5), more);
+        // The failed update is over.
+        budget.sync(at(millis + 5 * more as u64 + 4));
+    }
+}
+
+#[test]
+fn file_is_not_updated_for_requests_within_a_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let before = fs::read(folder.path().join("budget-aa.json")).unwrap();
+    for millis in (millis..millis + 50).step_by(5) {
+        let ticket = budget.take(at(millis)).unwrap();
+        answered(&mut budget, ticket, millis + 2);
+    }
+    assert!(fs::read(folder.path().join("budget-aa.json")).unwrap() == before);
+}
+
+#[test]
+fn new_lower_limit_ends_the_blocks_of_other_members_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let _other = Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
+    assert!(matches!(budget.take(at(millis)), Err(Refused::Until(ready)) if ready > at(millis + 900)));
+    assert_eq!(budget.ledger().limit(), 1.0);
+}
+
+#[test]
+fn throttled_answer_ends_the_blocks_of_other_members_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
+    let rest = |ledger: &mut Ledger, _| ledger.pace.throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
+    other.update(at(millis), rest).unwrap();
+    assert_eq!(budget.take(at(millis)), Err(Refused::Until(at(millis + 7_000))));
+}
+
+#[test]
+fn own_throttled_answer_ends_the_block_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let ticket = budget.take(at(millis)).unwrap();
+    let throttled = Returned::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
+    budget.hand_back(ticket, throttled, (at(millis + 1), at(millis + 1)));
+    assert_eq!(budget.take(at(millis + 5)), Err(Refused::Until(at(millis + 7_001))));
+    assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
+}
+
+#[test]
+fn idle_member_returns_the_rest_of_its_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    let under_way = || peek(folder.path(), "aa").unwrap().under_way();
+    assert!(under_way() > 10, "a block is taken");
+    let due = budget.sync(at(millis)).unwrap();
+    assert!(due <= at(millis + 105), "{due:?}");
+    assert_eq!((budget.sync(due), under_way()), (None, 0));
+    let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
+    assert!(other.take(due).is_ok());
+}
+
+#[test]
+fn closed_budget_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    budget.close(at(millis));
+    drop(budget);
+    let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
+    assert!(other.take(at(millis)).is_ok());
+    assert_eq!(peek(folder.path(), "aa").unwrap().under_way(), 1);
+}
+
+#[test]
+fn slots_in_the_block_of_a_dead_member_rest_like_requests_under_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (budget, millis) = member_with_block(folder.path(), 2_160);
+    let taken = peek(folder.path(), "aa").unwrap().under_way();
+    drop(budget);
+    let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
+    let sent =
+        |other: &mut Budget, from: u64, to: u64| (from..to).filter(|millis| other.take(at(*millis)).is_ok()).count();
+    let before = sent(&mut other, millis + 1_200, millis + 8_900);
+    assert_eq!(before, 200 - taken);
+    assert_eq!(sent(&mut other, millis + 8_900, millis + 12_000), taken);
+}
+
+#[test]
+fn member_that_was_stopped_does_not_use_a_block_of_a_lost_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stopped, millis) = member_with_block(folder.path(), 2_160);
+    fs::remove_file(folder.path().join("budget-aa.json")).unwrap();
+    let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
+    let sent = (millis..millis + 3_000).filter(|millis| other.take(at(*millis)).is_ok()).count();
+    assert_eq!(sent, 200, "every slot is in use");
+    assert!(stopped.take(at(millis + 3_000)).is_err());
+}
+
+#[test]
+fn slots_in_a_block_rest_a_second_after_their_responses() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut budget = Budget::shared(folder.path(), "aa", 200.0, now(0)).unwrap();
+    let mut tickets: Vec<_> = (2_000..3_000).step_by(5).map(|millis| budget.take(at(millis)).unwrap()).collect();
+    // Five responses at 3 s, all others 90 ms later.
+    tickets.drain(..5).for_each(|ticket| answered(&mut budget, ticket, 3_000));
+    tickets.into_iter().for_each(|ticket| answered(&mut budget, ticket, 3_090));
+    let sent: Vec<u64> = (3_091..4_100).filter(|millis| budget.take(at(*millis)).is_ok()).collect();
+    assert_eq!(sent, [4_000, 4_005, 4_010, 4_015, 4_020, 4_090, 4_095]);
+}
+
+#[test]
+fn block_is_not_used_if_the_ledger_lost_its_slots() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("budget-aa.json");
+    let _first = Budget::shared(folder.path(), "aa", 200.0, now(0)).unwrap();
+    let empty = fs::read(&path).unwrap();
+    let (mut budget, millis) = member_with_block(folder.path(), 2_160);
+    fs::write(&path, empty).unwrap();
+    assert_eq!(taken_without_an_update(&mut budget, folder.path(), millis), 0);
+}
+
+#[test]
+fn release_that_could_not_be_written_is_retried_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    for rps in [1.0, 200.0] {
+        let mut budget = Budget::shared(folder.path(), "aa", rps, now(0)).unwrap();
+        let ticket = budget.take(at(60_000)).unwrap();
+        let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
+        assert!(lock::try_lock(&file).unwrap());
+        let throttled = Returned::Throttled { retry_after: None, jitter: 0.0 };
+        budget.hand_back(ticket, throttled, (at(60_010), at(60_010)));
+        let again = budget.sync(at(60_010)).unwrap();
+        assert!(again <= at(60_020), "{again:?}");
+        file.unlock().unwrap();
+        assert_eq!(budget.sync(again), None);
+        assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(61_010));
+        fs::remove_file(folder.path().join("budget-aa.json")).unwrap();
+    }
+}
+
+/// Members on one file at a high rate, in microseconds. Each sends as soon as it may, or a little later.
+struct Rush {
+    members: Vec<RushMember>,
+    sent: Vec<u64>,
+    seen: Vec<u64>,
+    micros: u64,
+}
+
+struct RushMember {
+    budget: Budget,
+    /// When each request ends, whether it is lost, its slot.
+    under_way: Vec<(u64, bool, Ticket)>,
+    wakes: u64,
+}
+
+impl Rush {
+    fn of(budgets: Vec<Budget>) -> Self {
+        let member = |budget| RushMember { budget, under_way: Vec::new(), wakes: 0 };
+        Self { members: budgets.into_iter().map(member).collect(), sent: Vec::new(), seen: Vec::new(), micros: 0 }
+    }
+
+    /// The next member that has something to do does it, up to `late` microseconds late.
+    fn step(&mut self, late: u64, (there, back, lost): Trip) {
+        let due = |member: &RushMember| member.under_way.iter().map(|(end, ..)| *end).chain([member.wakes]).min();
+        let (index, due) = self.members.iter().map(due).enumerate().min_by_key(|(_, due)| *due).unwrap();
+        self.micros = self.micros.max(due.unwrap() + late);
+        let (micros, member) = (self.micros, &mut self.members[index]);
+        let now = Mono(Duration::from_micros(micros));
+        while let Some(ended) = member.under_way.iter().position(|(end, ..)| *end <= micros) {
+            let (end, lost, ticket) = member.under_way.swap_remove(ended);
+            let timeout = Returned::TimedOut(Duration::from_millis(TIMEOUT));
+            let returned = if lost { timeout } else { Returned::Answered };
+            member.budget.hand_back(ticket, returned, (Mono(Duration::from_micros(end)), now));
+        }
+        let ready = match member.budget.take(now) {
+            Ok(ticket) => {
+                self.sent.push(micros);
+                self.seen.push(micros + there * 1_000);
+                let takes = if lost { TIMEOUT } else { there + back };
+                member.under_way.push((micros + takes * 1_000, lost, ticket));
+                Some(now)
+            }
+            Err(Refused::Until(ready)) => Some(ready),
+            Err(Refused::UntilAnswered) => None,
+        };
+        let wakes = ready.into_iter().chain(member.budget.sync(now)).min();
+        member.wakes = wakes.map_or(u64::MAX, |wakes| (wakes.0.as_nanos().div_ceil(1_000) as u64).max(micros + 1));
+    }
+
+    /// The most requests that the service saw within a second.
+    fn most_within_a_second(&mut self) -> usize {
+        self.seen.sort_unstable();
+        let first = |index: usize| self.seen.partition_point(|seen| *seen + 1_000_000 <= self.seen[index]);
+        (0..self.seen.len()).map(|index| index + 1 - first(index)).max().unwrap_or(0)
+    }
+
+    fn shortest_spacing(&self) -> u64 {
+        self.sent.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(u64::MAX)
+    }
+}
+
+fn short_trip() -> impl Strategy<Value = Trip> {
+    let way = || prop_oneof![9 => 0_u64..200, 1 => 0_u64..3_000];
+    (way(), way(), prop::bool::weighted(0.01))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// One to four members; one of them is killed or stopped at times, and each acts a little late.
+    #[test]
+    fn members_with_blocks_keep_within_one_limit_and_apart_when_some_die_or_stop(
+        rps in 20_u32..=200, count in 1_usize..=4,
+        steps in prop::collection::vec((short_trip(), prop_oneof![4 => Just(0), 1 => 0_u64..9_000], 0_u8..200), 200..1_500),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |micros: u64| Budget::shared(folder.path(), "aa", f64::from(rps), now(micros / 1_000)).unwrap();
+        let mut rush = Rush::of((0..count).map(|_| open(0)).collect());
+        for (turn, (trip, late, fate)) in steps.into_iter().enumerate() {
+            rush.step(late, trip);
+            let (micros, member) = (rush.micros, &mut rush.members[turn % count]);
+            match fate {
+                0 => {
+                    // The lock of the dead process is free before the next process joins.
+                    member.budget = Budget::own(1.0, at(0));
+                    *member = RushMember { budget: open(micros), under_way: Vec::new(), wakes: micros };
+                }
+                // A process that goes on finds responses of before.
+                1 => {
+                    let until = micros + 3_000_000;
+                    member.wakes = until;
+                    member.under_way.iter_mut().for_each(|(end, ..)| *end = until.max(*end));
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(rush.most_within_a_second() <= rps as usize);
+        prop_assert!(rush.shortest_spacing() >= 1_000_000 / u64::from(rps), "{}", rush.shortest_spacing());
+    }
+
+    /// The file is gone or damaged at times, and another member gets a 429.
+    #[test]
+    fn members_with_blocks_keep_within_one_limit_whatever_happens_to_the_file(
+        rps in 20_u32..=200,
+        steps in prop::collection::vec((short_trip(), 0_u64..2_000, 0_u8..200), 200..1_500),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("budget-aa.json");
+        let open = |_| Budget::shared(folder.path(), "aa", f64::from(rps), now(0)).unwrap();
+        let mut rush = Rush::of((0..3).map(open).collect());
+        for (turn, (trip, late, fate)) in steps.into_iter().enumerate() {
+            rush.step(late, trip);
+            let now = Mono(Duration::from_micros(rush.micros));
+            match fate {
+                0 if path.exists() => fs::remove_file(&path).unwrap(),
+                1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
+                2 => {
+                    let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, now);
+                    rush.members[turn % 3].budget.update(now, throttle).ok();
+                }
+                _ => {}
+            }
+        }
+        prop_assert!(rush.most_within_a_second() <= rps as usize);
+    }
+}

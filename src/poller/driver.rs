@@ -492,6 +492,7 @@ impl<W: Wire> Driver<W> {
             }
         }
         let now = clock.now();
+        self.core.budget.close(now.mono);
         self.report(now, true);
         Ok(())
     }
