@@ -297,7 +297,11 @@ fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
     }
     let key = |part: Piece| {
         let reversed = part.text.starts_with('-');
+        let whole = part;
         let part = part.from(usize::from(reversed));
+        if part.text.is_empty() {
+            return whole.fail(format!("expected one of {} right after `-`", names.join(", ")));
+        }
         let by = SortBy::ALL.iter().find(|by| by.name() == part.text.to_lowercase());
         by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
     };

@@ -192,6 +192,8 @@ fn errors_have_a_place_and_a_way_out() {
         ("- a", 0..1, "right after `-`"),
         ("sort:sev,-du", 10..12, "did you mean `due`?"),
         ("sort:", 0..5, "expected one of sev, due"),
+        ("sort:-", 5..6, "expected one of sev, due"),
+        ("sort:sev,- is:active", 9..10, "right after `-`"),
         ("-sort:sev", 0..9, "can't be negated"),
     ];
     for (text, range, expected) in table {
