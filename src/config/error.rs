@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::settings::Source;
+use super::source::Source;
 use crate::domain::secret::SecretError;
 
 /// Why there are no settings, or not enough of them.

@@ -14,7 +14,8 @@ use super::{
     error::ConfigError,
     file::{self, Argv, File, Keep, KeyNames, Notify, Profile, Weight},
     secret::IdSource,
-    settings::{Account, Alerting, Entry, Hidden, Settings, Source},
+    settings::{Account, Alerting, Entry, Hidden, Settings},
+    source::Source,
 };
 use crate::domain::{span, text::clean, toml_text::Wrong};
 

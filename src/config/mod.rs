@@ -9,12 +9,14 @@ mod file;
 mod load;
 mod secret;
 mod settings;
+mod source;
 mod theme_choice;
 
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use load::load;
-pub use settings::{Account, Alerting, Entry, Hidden, Polling, Settings, Source};
+pub use settings::{Account, Alerting, Entry, Hidden, Polling, Settings};
+pub use source::Source;
 pub use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
