@@ -4,7 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one place where clocks are read")]
 
-use std::{ops::Add, time::Duration};
+use std::{ops::Add, sync::mpsc, time::Duration};
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeDelta, Utc};
 
@@ -46,7 +46,7 @@ pub struct Clock(Source);
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Machine,
-    Tokio { origin: tokio::time::Instant, start: DateTime<Utc>, speed: f64 },
+    Tokio { origin: tokio::time::Instant, start: DateTime<Utc>, speed: f64, can_be_paused: bool },
 }
 
 impl Clock {
@@ -58,23 +58,23 @@ impl Clock {
     /// The machine's clocks, with a wall clock that runs `speed` times as fast from now on. Pacing stays real: a
     /// demonstration at 60 times the speed still sends no more than its budget.
     pub fn accelerated(speed: f64) -> Self {
-        Self::tokio(Utc::now(), speed)
+        Self::tokio(Utc::now(), speed, false)
     }
 
     /// A wall clock that starts at `start` and follows tokio's clock, paused or not.
     pub fn starting_at(start: DateTime<Utc>) -> Self {
-        Self::tokio(start, 1.0)
+        Self::tokio(start, 1.0, true)
     }
 
-    fn tokio(start: DateTime<Utc>, speed: f64) -> Self {
-        Self(Source::Tokio { origin: tokio::time::Instant::now(), start, speed })
+    fn tokio(start: DateTime<Utc>, speed: f64, can_be_paused: bool) -> Self {
+        Self(Source::Tokio { origin: tokio::time::Instant::now(), start, speed, can_be_paused })
     }
 
     /// The moment it is.
     pub fn now(&self) -> Now {
         match self.0 {
             Source::Machine => Now { mono: since_boot(), wall: Utc::now() },
-            Source::Tokio { origin, start, speed } => {
+            Source::Tokio { origin, start, speed, .. } => {
                 let elapsed = origin.elapsed();
                 let passed = TimeDelta::from_std(elapsed.mul_f64(speed)).ok();
                 let wall = passed.and_then(|passed| start.checked_add_signed(passed)).unwrap_or(start);
@@ -91,6 +91,20 @@ impl Clock {
         }
     }
 
+    /// Keeps a paused clock still until the guard is dropped. To be held while a task waits for another thread, which tokio would
+    /// take for idleness and advance its clock. Costs nothing where the clock can't be paused.
+    pub fn hold(&self) -> ClockHold {
+        match self.0 {
+            Source::Tokio { can_be_paused: true, .. } => {
+                let (guard, released) = mpsc::channel::<()>();
+                // tokio doesn't advance a paused clock while a blocking task runs.
+                drop(tokio::task::spawn_blocking(move || released.recv().is_ok()));
+                ClockHold(Some(guard))
+            }
+            Source::Machine | Source::Tokio { .. } => ClockHold(None),
+        }
+    }
+
     /// Waits until the monotonic clock shows `moment`; for ever if that lies beyond what it can show.
     pub async fn sleep_until(&self, moment: Mono) {
         let instant = match self.0 {
@@ -102,6 +116,18 @@ impl Clock {
             Some(instant) => tokio::time::sleep_until(instant).await,
             None => std::future::pending().await,
         }
+    }
+}
+
+/// Keeps a paused clock still as long as it lives.
+#[derive(Debug)]
+#[must_use = "the clock goes on when the guard is dropped"]
+pub struct ClockHold(Option<mpsc::Sender<()>>);
+
+impl Drop for ClockHold {
+    fn drop(&mut self) {
+        // The blocking task ends with its channel.
+        self.0.take();
     }
 }
 

@@ -15,7 +15,6 @@ use std::{
 
 use chrono::{DateTime, Offset, TimeDelta, Utc};
 use hoptop::{
-    alerts,
     api::{BaseUrl, Client, Timeouts},
     cli::{
         context::Context,
@@ -26,6 +25,7 @@ use hoptop::{
         answer::Templates,
         ids::{ChainId, RowId},
         observation::Observation,
+        operation::Operation,
         quote::{Amount, QuoteObservation, QuoteRequest},
         secret::IntegratorId,
         text,
@@ -38,7 +38,7 @@ use hoptop::{
         service::{Limits, Service},
         world::{CountsFrom, World},
     },
-    store::{Known, Seen, Store},
+    store::{Known, Store},
     tui::{
         keys::Keys,
         model::{Model, Screen, Setting},
@@ -280,12 +280,15 @@ fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let batch = transfers.iter().map(|transfer| transfer.new.clone()).collect();
-    let rows = store.import("default", batch, at(-60)).wait().unwrap().added.first;
-    for (row, transfer) in rows.iter().zip(transfers) {
+    let track = Operation::Track { profile: "default".into(), transactions: batch };
+    let rows = store.apply(track, at(-60)).wait().unwrap().tracked().unwrap().added.first;
+    let keys = store.reader().unwrap().keys(&rows).unwrap();
+    for (key, transfer) in keys.iter().zip(transfers) {
         let answers = heard.get(&transfer.new.told.transaction_id.key());
         for (second, observation) in (0..).map(|turn| turn * 40).zip(answers.into_iter().flatten()) {
-            let seen = Seen { transaction: *row, observation: observation.clone(), at: at(second) };
-            store.observe(seen, alerts::judge).wait().unwrap();
+            let (transaction, observation) = (key.clone(), Box::new(observation.clone()));
+            let observed = store.apply(Operation::Observe { transaction, observation }, at(second)).wait();
+            observed.unwrap().observed().unwrap();
         }
     }
     (folder, store, rows)
@@ -301,7 +304,7 @@ async fn table(text: &str) -> String {
     let mut table = String::new();
     for (row, transfer) in rows.iter().zip(&transfers) {
         let hash = &transfer.new.told.transaction_id;
-        let tx = store.reader().unwrap().transaction(*row).unwrap().unwrap();
+        let tx = store.reader().unwrap().listed(*row).unwrap().unwrap().transaction;
         writeln!(table, "{}", tx.told.ticket.as_deref().unwrap_or_default()).unwrap();
         for observation in &heard[&hash.key()] {
             writeln!(table, "  said    {}", said(observation)).unwrap();

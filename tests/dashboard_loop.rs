@@ -25,6 +25,7 @@ use hoptop::{
         filter::Filter,
         ids::TxHash,
         observation::Observation,
+        operation::Operation,
         quote::{QuoteObservation, QuoteRequest},
         transaction::Told,
     },
@@ -33,7 +34,7 @@ use hoptop::{
         scenario::Scenario,
         service::{Method, Request, Service},
     },
-    store::{HistoryLine, Lookup, Store},
+    store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
         export::ExportOrder,
         keymap,
@@ -149,7 +150,8 @@ impl Stage {
         for new in &mut tracked {
             new.told.submitted_at = Some(start() - age(&new.told.quote_id));
         }
-        store.import(PROFILE, tracked, start()).wait().unwrap();
+        let track = Operation::Track { profile: PROFILE.into(), transactions: tracked };
+        store.apply(track, start()).wait().unwrap();
         let service = Arc::new(Mutex::new(scenario.service(start())));
         Self { folder, store, clock: Clock::starting_at(start()), service, outside: Outside::nowhere() }
     }
@@ -323,7 +325,7 @@ async fn an_overdue_alert_comes_with_its_deadline_and_the_selection_stays() {
         assert!(person.clock.now().wall >= deadline, "{}", person.clock.now().wall);
         assert_eq!(row(&screen, "0xbbb").map(|(place, _)| place), Some(3), "{screen}");
         assert!(shows(&screen, "0xaaa", ">!   G needs_gas") && screen.contains("OVERDUE by"), "{screen}");
-        let alerts = person.store.reader().unwrap().alerts().unwrap();
+        let alerts = person.store.reader().unwrap().alerts(AlertQuery::Active).unwrap();
         let raised = alerts.iter().find(|alert| alert.rule == Rule::Overdue).unwrap().raised_at;
         // Freshly confirmed: by the first answer after the deadline, which is due within five seconds.
         assert!((deadline..deadline + TimeDelta::seconds(6)).contains(&raised), "{raised}");
@@ -537,7 +539,7 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         let notes = || {
             let reader = person.store.reader().unwrap();
             let rows = reader.listing(&Filter::everything(), start()).all().unwrap();
-            rows.into_iter().map(|row| reader.outline(row).unwrap().unwrap().notes.len()).collect::<Vec<_>>()
+            rows.into_iter().map(|row| reader.header(row).unwrap().unwrap().notes.len()).collect::<Vec<_>>()
         };
         assert_eq!(notes(), [1, 1, 1]);
         person.press("u");

@@ -21,10 +21,9 @@ use std::{
 };
 
 use hoptop::{
-    alerts,
     clock::Clock,
     domain::ids::TxHash,
-    store::{Observed, Receipt, Store},
+    store::{Receipt, Store},
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -132,8 +131,8 @@ fn lose_nothing(kills: u32) {
     // And by the product's own eyes, with their bodies.
     let reader = Store::open(&path).unwrap().reader().unwrap();
     for (hash, (answers, _)) in &all {
-        let row = reader.known("default", &TxHash::new(hash.clone())).unwrap().unwrap();
-        let transaction = reader.transaction(row).unwrap().unwrap();
+        let row = reader.find_exact("default", &TxHash::new(hash.clone())).unwrap().unwrap();
+        let transaction = reader.listed(row).unwrap().unwrap().transaction;
         assert!(transaction.learned.polls >= *answers);
         if *answers > 0 {
             let body = reader.last_body(row).unwrap().unwrap();
@@ -164,17 +163,12 @@ fn child_that_writes() {
     for part in 0.. {
         let world = material::world(seed.parse::<u64>().unwrap() << 32 | part, BATCH, now);
         let batch = world.transfers();
-        let report = store.import("default", batch.clone(), now).wait().unwrap();
+        material::track(&store, batch.clone(), now);
         batch.iter().for_each(|new| say(new.told.transaction_id.as_str(), 0, "-"));
-        for (row, new) in material::added(&report).zip(&batch) {
-            for (answer, seen) in (1..).zip(material::answers(&world, row, new, now)) {
+        for new in &batch {
+            for (answer, seen) in (1..).zip(material::answers(&world, new, now)) {
                 let status = material::WAY[answer - 1].0;
-                in_flight.push_back((
-                    new.told.transaction_id.clone(),
-                    answer,
-                    status,
-                    store.observe(seen, alerts::judge),
-                ));
+                in_flight.push_back((new.told.transaction_id.clone(), answer, status, seen.submit(&store)));
             }
             while in_flight.len() > IN_FLIGHT {
                 acknowledge(in_flight.pop_front().unwrap());
@@ -183,8 +177,8 @@ fn child_that_writes() {
     }
 }
 
-fn acknowledge((hash, answer, status, receipt): (TxHash, usize, &str, Receipt<Observed>)) {
-    receipt.wait().unwrap();
+fn acknowledge((hash, answer, status, receipt): (TxHash, usize, &str, Receipt)) {
+    receipt.wait().unwrap().observed().unwrap();
     say(hash.as_str(), answer, status);
 }
 

@@ -4,7 +4,7 @@ use chrono::{Offset, Utc};
 use hoptop::{
     clock::Clock,
     domain::answer::Templates,
-    store::{Follower, Reader, Store},
+    store::{FeedReader, Reader, Store},
     tui::{
         effect::Effect,
         keymap,
@@ -25,7 +25,7 @@ pub struct Desk {
 impl Desk {
     pub fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
-        let news = Follower::new(store).unwrap().news().unwrap();
+        let news = FeedReader::new(store.reader().unwrap()).changes().unwrap();
         let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
         let mut desk = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
         desk.take(Msg::News(Box::new(Heard {

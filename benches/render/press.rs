@@ -14,7 +14,6 @@ use std::{
 use crossterm::event::Event;
 use futures_util::stream;
 use hoptop::{
-    alerts,
     clock::Clock,
     store::Store,
     tui::{
@@ -149,7 +148,7 @@ fn pour(tracked: &Tracked, answers: usize, over: &Receiver<()>, clock: &Clock) -
                 // The same again brings no news, another step does.
                 let said = if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
                 let place = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
-                tracked.store.observe(tracked.seen(place, said, clock), alerts::judge)
+                tracked.seen(place, said, clock).submit(&tracked.store)
             })
             .collect();
         some.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));

@@ -4,19 +4,18 @@ use std::{path::Path, time::Duration};
 
 use chrono::TimeDelta;
 use hoptop::{
-    alerts,
     clock::Clock,
-    domain::{ids::RowId, secret::IntegratorId, transaction::NewTransaction},
+    domain::{secret::IntegratorId, transaction::NewTransaction},
     sim::{
         plan::{Answer, Stage, Transfer},
         world::{CountsFrom, World},
     },
-    store::{Receipt, Seen, Store},
+    store::{Receipt, Store},
 };
 
-use crate::material;
+use crate::material::{self, TimedObservation};
 
-pub const PROFILE: &str = "default";
+pub use crate::material::PROFILE;
 pub const SEED: u64 = 600;
 /// The integrator ID of the sessions.
 pub const ID: &str = "an-integrator-of-the-benchmark";
@@ -27,7 +26,7 @@ const ANSWERED: usize = 200;
 pub struct Tracked {
     pub store: Store,
     pub world: World,
-    told: Vec<(RowId, NewTransaction)>,
+    batch: Vec<NewTransaction>,
 }
 
 impl Tracked {
@@ -45,8 +44,7 @@ impl Tracked {
         let tracked = Self::track(store, (world, batch), clock);
         for place in 0..ANSWERED.min(count) {
             let said = if place.is_multiple_of(9) { ("needs_gas", 2) } else { ("ongoing", 1) };
-            let seen = tracked.seen(place, said, clock);
-            tracked.store.observe(seen, alerts::judge).wait().unwrap();
+            tracked.seen(place, said, clock).submit(&tracked.store).wait().unwrap();
         }
         tracked
     }
@@ -74,26 +72,25 @@ impl Tracked {
         let id = IntegratorId::new(ID).unwrap();
         let said =
             |transfer: &Transfer| id.redact(material::short_body(transfer, ("ongoing", 1), Duration::from_secs(60)));
-        let heard = |place| tracked.store.observe(tracked.seen_as(place, said, clock), alerts::judge);
-        let kept: Vec<Receipt<_>> = (0..count).map(heard).collect();
+        let heard = |place| tracked.seen_as(place, said, clock).submit(&tracked.store);
+        let kept: Vec<Receipt> = (0..count).map(heard).collect();
         kept.into_iter().for_each(|kept| drop(kept.wait().unwrap()));
         tracked
     }
 
     fn track(store: Store, (world, batch): (World, Vec<NewTransaction>), clock: &Clock) -> Self {
-        let report = store.import(PROFILE, batch.clone(), clock.now().wall).wait().unwrap();
-        let told = (report.added.first[0].0..).map(RowId).zip(batch).collect();
-        Self { store, world, told }
+        material::track(&store, batch.clone(), clock.now().wall);
+        Self { store, world, batch }
     }
 
     /// What is heard of one of them.
-    pub fn seen(&self, place: usize, said: (&str, usize), clock: &Clock) -> Seen {
+    pub fn seen(&self, place: usize, said: (&str, usize), clock: &Clock) -> TimedObservation {
         self.seen_as(place, |transfer| material::body(transfer, said, Duration::from_secs(60)), clock)
     }
 
-    fn seen_as(&self, place: usize, said: impl Fn(&Transfer) -> String, clock: &Clock) -> Seen {
-        let (row, new) = &self.told[place % self.told.len()];
+    fn seen_as(&self, place: usize, said: impl Fn(&Transfer) -> String, clock: &Clock) -> TimedObservation {
+        let new = &self.batch[place % self.batch.len()];
         let transfer = self.world.find(new.told.transaction_id.as_str()).unwrap();
-        material::seen(*row, (&new.told, said(transfer)), clock.now().wall)
+        material::seen(&new.told, said(transfer), clock.now().wall)
     }
 }

@@ -7,11 +7,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::{
     domain::{ids::RowId, transaction::NewTransaction},
     sim::world::World,
-    store::{Seen, Store},
+    store::Store,
 };
 use tempfile::TempDir;
 
-use crate::{Bench, material, writes};
+use crate::{
+    Bench,
+    material::{self, TimedObservation},
+    writes,
+};
 
 const SEED: u64 = 1_000;
 /// Transactions that are made at a time.
@@ -51,13 +55,13 @@ fn fill(store: &Store, (chunk, size): (usize, usize), start: DateTime<Utc>) {
         new.told.ticket = number.is_multiple_of(4).then(|| format!("SUP-{number}"));
         new.told.estimate = Some(Duration::from_secs(600 + 60 * (number % 40) as u64));
     }
-    let report = store.import("default", batch.clone(), start).wait().unwrap();
+    let report = material::track(store, batch.clone(), start);
     let rows = material::added(&report).zip(&batch);
     writes::keep(store, rows.map(|(row, new)| answer(&world, (row, new), start)));
 }
 
 /// What is heard of a transaction: nine of ten have settled, a few badly; of the others most are on their way.
-fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<Utc>) -> Seen {
+fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<Utc>) -> TimedObservation {
     let lot = row.0 % 1_000;
     let said = match (lot % 10, lot) {
         (0, 0) => ("refund", 2),
@@ -71,10 +75,10 @@ fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<U
     let at = start + TimeDelta::milliseconds(row.0 % 60_000);
     let age = Duration::from_secs(60);
     if said.0 != "success" {
-        return material::seen(row, (&new.told, material::body(transfer, said, age)), at);
+        return material::seen(&new.told, material::body(transfer, said, age), at);
     }
     // As if retention had dropped the body: no list reads it, and that saves minutes.
-    let mut seen = material::seen(row, (&new.told, material::short_body(transfer, said, age)), at);
+    let mut seen = material::seen(&new.told, material::short_body(transfer, said, age), at);
     seen.observation.body = None;
     seen
 }

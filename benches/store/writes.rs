@@ -3,12 +3,14 @@
 use std::{collections::VecDeque, fs, path::Path};
 
 use hoptop::{
-    alerts,
     sim::world::World,
-    store::{Receipt, Seen, Store},
+    store::{Receipt, Store},
 };
 
-use crate::{Bench, material};
+use crate::{
+    Bench,
+    material::{self, TimedObservation},
+};
 
 const SEED: u64 = 11;
 const TRANSACTIONS: usize = 10_000;
@@ -42,24 +44,23 @@ pub fn print(bench: &mut Bench) {
 }
 
 /// Tracks the world's transfers; with all that is going to be said of them, in the order in which it is heard.
-fn import(path: &Path, world: &World, bench: &Bench) -> Vec<Seen> {
+fn import(path: &Path, world: &World, bench: &Bench) -> Vec<TimedObservation> {
     let (store, now) = (Store::open(path).unwrap(), bench.clock.now().wall);
     let new = world.transfers();
-    let report = store.import("default", new.clone(), now).wait().unwrap();
-    let rows = material::added(&report).zip(&new);
-    let mut seen: Vec<Seen> = rows.flat_map(|(row, new)| material::answers(world, row, new, now)).collect();
+    material::track(&store, new.clone(), now);
+    let mut seen: Vec<TimedObservation> = new.iter().flat_map(|new| material::answers(world, new, now)).collect();
     seen.sort_by_key(|seen| seen.at);
     seen
 }
 
 /// Keeps answers as the poller does: some at a time, each acknowledged.
-pub fn keep(store: &Store, seen: impl IntoIterator<Item = Seen>) {
+pub fn keep(store: &Store, seen: impl IntoIterator<Item = TimedObservation>) {
     let mut in_flight = VecDeque::new();
     for seen in seen {
         if in_flight.len() >= IN_FLIGHT {
             in_flight.pop_front().map(Receipt::wait).transpose().unwrap();
         }
-        in_flight.push_back(store.observe(seen, alerts::judge));
+        in_flight.push_back(seen.submit(store));
     }
     in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
 }

@@ -20,6 +20,7 @@ use chrono::{DateTime, Utc};
 use crate::domain::{
     advice,
     alert::{Alert, AlertStep, Rule, Severity, Subject},
+    operation::ProfileEvent,
     transaction::{Tracking, Transaction},
 };
 
@@ -45,7 +46,7 @@ pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<Ale
         let own = step(tx, alert, &held, clean);
         // What is cleared keeps what was said of it.
         let stands = !matches!(own, Some(AlertStep::Clear { .. }));
-        steps.extend((stands && ends(alert, at, change)).then_some(AlertStep::BringBack { id: alert.id }));
+        steps.extend((stands && ends(alert, at, change)).then_some(AlertStep::EndHandling { id: alert.id }));
         steps.extend(own);
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
@@ -58,7 +59,7 @@ fn gravest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
 
 /// Whether what set an alert aside is over.
 fn ends(alert: &Alert, at: DateTime<Utc>, change: bool) -> bool {
-    alert.set_aside.as_ref().is_some_and(|said| said.is_over(at, change))
+    alert.handling.as_ref().is_some_and(|said| said.is_over(at, change))
 }
 
 fn step(tx: &Transaction, alert: &Alert, held: &[Rule], clean: bool) -> Option<AlertStep> {
@@ -97,19 +98,28 @@ fn message(tx: &Transaction, rule: Rule) -> String {
     }
 }
 
-/// What becomes of a profile's alerts when `now_holds` is the one condition that holds for it as a whole, if any: the
-/// graver hides the others.
-pub fn judge_profile(now_holds: Option<(Rule, &str)>, standing: &[Alert]) -> Vec<AlertStep> {
-    let own = || standing.iter().filter(|alert| alert.subject == Subject::Profile && alert.rule.is_outage());
-    let rule = now_holds.map(|(rule, _)| rule);
-    let over = own().filter(|alert| Some(alert.rule) != rule);
-    let mut steps: Vec<_> = over.map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();
-    if let Some((rule, message)) = now_holds
-        && own().all(|alert| alert.rule != rule)
-    {
-        steps.push(AlertStep::Raise { rule, message: message.to_owned() });
-    }
-    steps
+/// What an event makes of the active alerts of its profile. Of the conditions that keep every answer away only one holds at a
+/// time: the graver hides the others.
+pub fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
+    let own = || active.iter().filter(|alert| alert.subject == Subject::Profile);
+    let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
+    let raise = |rule: Rule, message: &str| {
+        let is_active = own().any(|alert| alert.rule == rule);
+        (!is_active).then(|| AlertStep::Raise { rule, message: message.to_owned() })
+    };
+    let outage = match event {
+        ProfileEvent::BudgetShort(message) => return raise(Rule::BudgetShort, message).into_iter().collect(),
+        ProfileEvent::BudgetSufficient => {
+            return own().filter(|alert| alert.rule == Rule::BudgetShort).map(clear).collect();
+        }
+        ProfileEvent::Throttled(message) => Some((Rule::Throttled, message)),
+        ProfileEvent::Unauthorized(message) => Some((Rule::Unauthorized, message)),
+        ProfileEvent::Unreachable(message) => Some((Rule::Unreachable, message)),
+        ProfileEvent::Recovered => None,
+    };
+    let is_over = |alert: &&Alert| alert.rule.is_outage() && outage.is_none_or(|(rule, _)| rule != alert.rule);
+    let over = own().filter(is_over).map(clear);
+    over.chain(outage.and_then(|(rule, message)| raise(rule, message))).collect()
 }
 
 #[cfg(test)]

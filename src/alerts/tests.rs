@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{
-    alert::{Acknowledgement, AlertState, SetAside, Snooze, Snoozed},
+    alert::{Acknowledgement, AlertState, Handling, Snooze, Snoozed},
     fixtures,
     observation::{Failure, Observation},
     status::RouterStatus,
@@ -22,7 +22,7 @@ fn alert(id: i64, rule: Rule, subject: Subject, clean: u32) -> Alert {
         clean,
         flapping: false,
         message: String::new(),
-        set_aside: None,
+        handling: None,
         cleared_at: None,
     }
 }
@@ -122,22 +122,25 @@ fn five_failures_over_two_minutes_are_an_alert() {
 fn the_graver_trouble_of_a_profile_takes_the_other_s_place() {
     let throttled = [alert(1, Rule::Throttled, Subject::Profile, 0)];
     assert_eq!(
-        judge_profile(Some((Rule::Unauthorized, "no")), &throttled),
+        judge_profile(&ProfileEvent::Unauthorized("no".into()), &throttled),
         [
             AlertStep::Clear { id: 1, rule: Rule::Throttled },
             AlertStep::Raise { rule: Rule::Unauthorized, message: "no".into() }
         ]
     );
-    assert_eq!(judge_profile(Some((Rule::Throttled, "again")), &throttled), []);
-    assert_eq!(judge_profile(None, &throttled), [AlertStep::Clear { id: 1, rule: Rule::Throttled }]);
+    assert_eq!(judge_profile(&ProfileEvent::Throttled("again".into()), &throttled), []);
+    assert_eq!(
+        judge_profile(&ProfileEvent::Recovered, &throttled),
+        [AlertStep::Clear { id: 1, rule: Rule::Throttled }]
+    );
 }
 
-fn taken() -> Option<SetAside> {
-    Some(SetAside::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None }))
+fn taken() -> Option<Handling> {
+    Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None }))
 }
 
-fn snoozed(until: Snooze) -> Option<SetAside> {
-    Some(SetAside::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until }))
+fn snoozed(until: Snooze) -> Option<Handling> {
+    Some(Handling::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until }))
 }
 
 #[test]
@@ -145,8 +148,8 @@ fn what_sets_an_alert_aside_ends_by_a_change_or_by_its_moment() {
     let (mut tx, first) = after(RouterStatus::NeedsGas, 5);
     let at = first + TimeDelta::minutes(1);
     tx.apply(&fixtures::says(RouterStatus::NeedsGas), at);
-    let standing = |said| [Alert { set_aside: said, ..alert(7, Rule::NeedsGas, Subject::Transaction(tx.id), 0) }];
-    let back = [AlertStep::BringBack { id: 7 }];
+    let standing = |said| [Alert { handling: said, ..alert(7, Rule::NeedsGas, Subject::Transaction(tx.id), 0) }];
+    let back = [AlertStep::EndHandling { id: 7 }];
     // What was said, and what becomes of it at the same status and at a new one.
     let table = [
         (taken(), &[][..], &back[..]),
@@ -167,22 +170,22 @@ fn what_sets_an_alert_aside_ends_by_a_change_or_by_its_moment() {
 fn graver_things_bring_back_what_was_set_aside_and_lesser_ones_do_not() {
     let (mut tx, first) = after(RouterStatus::Refund, 1);
     let own = Subject::Transaction(tx.id);
-    let said = |rule, said| Alert { set_aside: said, ..alert(7, rule, own, 0) };
+    let said = |rule, said| Alert { handling: said, ..alert(7, rule, own, 0) };
     let at = first + TimeDelta::minutes(20);
     tx.apply(&fixtures::says(RouterStatus::Refund), at);
     let steps = judge(&tx, &[said(Rule::Refund, taken())], at);
-    assert_eq!((&steps[0], raised(&steps)), (&AlertStep::BringBack { id: 7 }, vec![Rule::RefundSlow]));
+    assert_eq!((&steps[0], raised(&steps)), (&AlertStep::EndHandling { id: 7 }, vec![Rule::RefundSlow]));
     let steps = judge(&tx, &[said(Rule::Refund, taken()), said(Rule::RefundSlow, taken())], at);
     assert_eq!(steps, []);
     // As grave as what stands already.
     let steps = judge(&tx, &[said(Rule::Refund, taken()), said(Rule::Regressed, taken())], at);
-    assert!(!steps.contains(&AlertStep::BringBack { id: 7 }) && raised(&steps) == [Rule::RefundSlow], "{steps:?}");
+    assert!(!steps.contains(&AlertStep::EndHandling { id: 7 }) && raised(&steps) == [Rule::RefundSlow], "{steps:?}");
 }
 
 #[test]
 fn what_is_cleared_keeps_what_was_said_of_it() {
     let (tx, at) = after(RouterStatus::Success, 20);
-    let overdue = Alert { set_aside: taken(), ..alert(7, Rule::Overdue, Subject::Transaction(tx.id), 0) };
+    let overdue = Alert { handling: taken(), ..alert(7, Rule::Overdue, Subject::Transaction(tx.id), 0) };
     assert_eq!(judge(&tx, &[overdue], at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
 }
 
@@ -223,11 +226,11 @@ impl World {
 
     fn say(&mut self, until: Option<Snooze>, at: DateTime<Utc>) {
         let said = match until {
-            None => SetAside::Acknowledged(Acknowledgement { at, note: None }),
-            Some(until) => SetAside::Snoozed(Snoozed { at, until }),
+            None => Handling::Acknowledged(Acknowledgement { at, note: None }),
+            Some(until) => Handling::Snoozed(Snoozed { at, until }),
         };
         let standing = self.alerts.iter_mut().filter(|alert| alert.cleared_at.is_none());
-        standing.for_each(|alert| alert.set_aside = Some(said.clone()));
+        standing.for_each(|alert| alert.handling = Some(said.clone()));
     }
 
     fn hear(&mut self, observation: &Observation, at: DateTime<Utc>) {
@@ -238,7 +241,7 @@ impl World {
             match step {
                 AlertStep::Count { id, clean } => self.alerts[place(id)].clean = clean,
                 AlertStep::Clear { id, .. } => self.alerts[place(id)].cleared_at = Some(at),
-                AlertStep::BringBack { id } => self.alerts[place(id)].set_aside = None,
+                AlertStep::EndHandling { id } => self.alerts[place(id)].handling = None,
                 AlertStep::Raise { rule, .. } => {
                     self.alerts.push(alert(number, rule, Subject::Transaction(self.tx.id), 0));
                 }
@@ -255,8 +258,8 @@ impl World {
         prop_assert_eq!(rules.len(), standing.len(), "one alert a rule");
         let rises = gravest(&rules) > gravest(before.iter().map(|alert| &alert.rule));
         for alert in &standing {
-            let ends_by_change = |said: &SetAside| said.is_over(at, true) && !said.is_over(at, false);
-            let is_left = alert.set_aside.as_ref().is_some_and(ends_by_change);
+            let ends_by_change = |said: &Handling| said.is_over(at, true) && !said.is_over(at, false);
+            let is_left = alert.handling.as_ref().is_some_and(ends_by_change);
             prop_assert!(!change || !is_left, "{:?} is left after a change", alert);
             let was_aside = before.iter().any(|old| old.id == alert.id && old.state(at) != AlertState::Firing);
             let is_aside = alert.state(at) != AlertState::Firing;

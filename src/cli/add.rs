@@ -7,7 +7,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::{completions, context::Context, exit::Exit};
 use crate::{
-    domain::{span, transaction::Transaction},
+    domain::{operation::Operation, span, transaction::Transaction},
     intake::{self, Field},
     store::ImportReport,
 };
@@ -71,13 +71,14 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     if let Some(oddity) = intake::oddity(&new.told.transaction_id, &new.told.from_chain) {
         writeln!(cx.err, "warning: {oddity}")?;
     }
-    let report = cx.store.import(&cx.profile, vec![new], cx.now.wall).wait()?;
+    let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
+    let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
     if let Some(twice) = report.twice() {
         writeln!(cx.err, "warning: {twice}; each profile polls it")?;
     }
-    let known = report.first().map(|row| cx.store.reader()?.transaction(row)).transpose()?.flatten();
-    if let Some(tx) = known {
-        say(&tx, &report, cx)?;
+    let known = report.first().map(|row| cx.store.reader()?.listed(row)).transpose()?.flatten();
+    if let Some(known) = known {
+        say(&known.transaction, &report, cx)?;
     }
     Ok(Exit::Fine)
 }

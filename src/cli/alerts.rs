@@ -19,10 +19,11 @@ use crate::{
     domain::{
         alert::{Alert, AlertState, RESOLVED_FOR, Snooze, Subject},
         glance,
+        operation::{Edit, LocalEdit, Operation},
         span::{self, rfc3339},
         text,
     },
-    store::{Edit, Reader},
+    store::{AlertQuery, Reader},
 };
 
 const COLUMNS: [Column; 7] =
@@ -100,8 +101,8 @@ struct AlertView<'a> {
 pub fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
     let mut shown = match args.resolved {
-        true => reader.alerts_cleared_since(cx.now.wall - RESOLVED_FOR, MOST_RESOLVED)?,
-        false => reader.alerts()?,
+        true => reader.alerts(AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MOST_RESOLVED))?,
+        false => reader.alerts(AlertQuery::Active)?,
     };
     if !args.json && !args.resolved {
         // The gravest first, and what somebody has taken on behind the others; among equals the oldest.
@@ -148,9 +149,13 @@ fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result
     for alert in shown {
         let (severity, rule, stood) = (alert.rule.severity().name(), alert.rule, stood(alert, cx));
         let state = glance::alert_state(alert, cx.now.wall, cx.zone);
-        let about = match reader.with_transaction(alert.clone())? {
-            (_, Some(tx)) => glance::name_in_words(&tx),
-            (_, None) => about(reader, alert)?,
+        let listed = match alert.subject {
+            Subject::Transaction(row) => reader.listed(row)?,
+            Subject::Profile => None,
+        };
+        let about = match listed {
+            Some(listed) => glance::name_in_words(&listed.transaction),
+            None => about(reader, alert)?,
         };
         let (id, message) = (alert.id, text::clean(&alert.message));
         writeln!(cx.out, "alert {id}, {severity}: {rule} for {stood}, {state}. {about}. {message}")?;
@@ -170,7 +175,7 @@ fn about(reader: &Reader, alert: &Alert) -> Result<String> {
 
 fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
     let Subject::Transaction(row) = alert.subject else { return Ok(None) };
-    Ok(reader.transaction(row)?.map(|tx| tx.told.transaction_id.to_string()))
+    Ok(reader.header(row)?.map(|tx| tx.told.transaction_id.to_string()))
 }
 
 fn view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> AlertView<'a> {
@@ -201,11 +206,11 @@ pub fn ack(args: &AckArgs, cx: &mut Context) -> Result<Exit> {
 
 /// Lets alerts stand as new again, whether they are acknowledged or snoozed: all that are named or none.
 pub fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
-    change(&args.alerts, Edit::Unacknowledge, cx)
+    change(&args.alerts, |alerts| Edit::Unacknowledge { alerts }, cx)
 }
 
 /// Changes what is said of alerts, of all that are named or none, and prints how many there were.
-pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: &mut Context) -> Result<Exit> {
+pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> LocalEdit, cx: &mut Context) -> Result<Exit> {
     let alerts = match numbers(named, cx)? {
         Ok(alerts) => alerts,
         Err(exit) => {
@@ -222,7 +227,9 @@ pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: 
         Edit::Snooze { until: Snooze::Change, .. } => "snoozed until the status changes".to_owned(),
         _ => "not acknowledged or snoozed any more".to_owned(),
     };
-    let changed = cx.store.edit(&cx.profile, edit, cx.now.wall).wait()?;
+    let edit = cx.store.reader()?.resolve(edit)?;
+    let operation = Operation::Edit { profile: cx.profile.clone(), edit };
+    let changed = cx.store.apply(operation, cx.now.wall).wait()?.changed()?;
     match count - changed {
         0 => writeln!(cx.out, "{changed} {done}")?,
         before => writeln!(cx.out, "{changed} {done}, {before} were so before")?,
@@ -234,7 +241,7 @@ pub(super) fn change(named: &[String], edit: impl FnOnce(Vec<i64>) -> Edit, cx: 
 /// kind that was printed, and the command ends so.
 fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
     let reader = cx.store.reader()?;
-    let standing = reader.alerts()?;
+    let standing = reader.alerts(AlertQuery::Active)?;
     let mut numbers = BTreeSet::new();
     for name in named {
         // As many digits as a number can have are one, and no part of a hash: the alert may have been cleared a moment ago.
@@ -255,7 +262,7 @@ fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>>
             return Ok(Err(Exit::Usage));
         }
         let Some(tx) = cx.find(name)? else { return Ok(Err(Exit::Error)) };
-        let alerts = reader.alerts_of(tx.id)?;
+        let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
         if alerts.is_empty() {
             writeln!(cx.err, "nothing stands as an alert for {}", tx.told.transaction_id.short(cx.ellipsis))?;
             return Ok(Err(Exit::Error));

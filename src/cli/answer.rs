@@ -64,9 +64,10 @@ mod tests {
         domain::{
             fixtures,
             observation::{Failure, Outcome},
+            operation::LocalEdit,
             status::RouterStatus,
         },
-        store::Edit,
+        store::testing,
     };
 
     fn run(bench: &mut Bench, format: impl Into<Option<Written>>) -> (String, String) {
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(run(&mut bench, Written::Text).1, "");
         bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(run(&mut bench, Written::Text).1, "");
-        bench.store.edit("default", Edit::Untrack(vec![row]), at(30)).wait().unwrap();
+        testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
         let (out, err) = run(&mut bench, Written::Text);
         assert!(err.starts_with("this transaction isn't polled any more"), "{err}");
         assert!(!out.contains("Support after"), "{out}");

@@ -18,6 +18,7 @@ use super::{
     completions::{self, CompletionsArgs},
     config::{self, ConfigArgs},
     demo::DemoArgs,
+    doctor::{self, DoctorArgs},
     export::{self, ExportArgs},
     import::{self, ImportArgs},
     list::ListArgs,
@@ -170,7 +171,8 @@ pub enum Command {
     /// Write a verified copy of the store to a file
     Backup(BackupArgs),
     /// Check configuration, store, budget, clock, terminal and the way to the service, and say what to do
-    Doctor,
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
@@ -197,7 +199,7 @@ impl Command {
             Self::Ack(_) | Self::Snooze(_) | Self::Unack(_) => true,
             Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => true,
             Self::Import(args) => args.dry_run,
-            Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor => false,
+            Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor(_) => false,
             Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) => false,
             Self::Config(_) | Self::Completions(_) | Self::Man(_) => false,
         }

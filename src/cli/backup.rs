@@ -16,7 +16,7 @@ use super::{context::Context, exit::Exit, signals};
 use crate::{
     clock::Clock,
     domain::text,
-    store::{BackupReport, Due, Existing, Store},
+    store::{BackupDue, BackupReport, Existing, Store},
 };
 
 /// The day's backup of a store of so many bytes takes a second at most.
@@ -71,7 +71,7 @@ pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
 /// Makes the day's backup of the store at `path` if it is due, and says so. It only reads the store.
 pub fn daily(path: &Path) -> Result<Exit> {
     let ear = signals::Ear::open()?;
-    let made_now = Store::daily_backup_of(path, Clock::system().now().wall, &|| ear.exit().is_none());
+    let made_now = Store::backup_if_due(path, Clock::system().now().wall, &|| ear.exit().is_none());
     if let (Err(_), Some(exit)) = (&made_now, ear.exit()) {
         writeln!(io::stderr(), "interrupted: the day's backup wasn't made")?;
         return Ok(exit);
@@ -90,13 +90,13 @@ pub(super) fn after_a_command(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
     match store.trouble() {
         Some(_) => return Ok(()),
-        None if store.sizes().0 <= SMALL => return Ok(store.daily_backup(now, &|| true).map(drop)?),
+        None if store.sizes().0 <= SMALL => return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?),
         None => {}
     }
     match store.backup_due(now)? {
-        Due::No => return Ok(()),
-        Due::Failed(reason) => bail!("the day's backup wasn't made: {reason}"),
-        Due::Now => {}
+        BackupDue::No => return Ok(()),
+        BackupDue::Failed(reason) => bail!("the day's backup wasn't made: {reason}"),
+        BackupDue::Now => {}
     }
     let mut command = Command::new(env::current_exe().wrap_err("the day's backup can't be made")?);
     command.arg("--db").arg(store.path()).args(["backup", "--daily"]);
@@ -128,7 +128,10 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{super::context::testing::Bench, *};
-    use crate::{domain::fixtures, store::Store};
+    use crate::{
+        domain::fixtures,
+        store::{Store, testing},
+    };
 
     #[test]
     fn a_backup_says_what_is_in_it_and_replaces_only_when_asked() {
@@ -143,7 +146,8 @@ mod tests {
         bench.track(fixtures::new(2));
         args.force = true;
         bench.run(|cx| backup(&args, cx)).2.unwrap();
-        assert_eq!(Store::open(&args.file.unwrap()).unwrap().reader().unwrap().load().unwrap().0.len(), 2);
+        let copy = Store::open(&args.file.unwrap()).unwrap();
+        assert_eq!(testing::load_transactions(&copy.reader().unwrap()).len(), 2);
     }
 
     #[test]

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     clock::Clock,
     config::Settings,
-    domain::{advice, alert::Rule, glance, ids::RowId, span, text, transaction::Transaction},
-    store::{Reader, StoreError},
+    domain::{advice, alert::Rule, glance, ids::RowId, operation::Operation, span, text, transaction::Transaction},
+    store::{AlertQuery, Listed, Reader, StoreError},
 };
 
 /// For the help.
@@ -54,7 +54,8 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     };
     let polling = super::polling(settings)?;
     log::start(&settings.state_dir, Clock::system())?;
-    cx.store.request_poll(rows.clone(), cx.now.wall).wait()?;
+    let transactions = cx.store.reader()?.keys(&rows)?;
+    cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
     let errand = Errand { settings, store: &cx.store, patience: PATIENCE.saturating_add(requests) };
@@ -76,7 +77,7 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     if args.json {
         let mut list = JsonList::begin(cx.out);
         for Checked { tx, .. } in &checked {
-            list.push(tx, &reader.alerts_of(tx.id)?, cx.now.wall)?;
+            list.push(tx, &reader.alerts(AlertQuery::OfTransaction(tx.id))?, cx.now.wall)?;
         }
         list.end()?;
     } else {
@@ -112,7 +113,7 @@ fn rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
 }
 
 fn is_open(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
-    Ok(reader.transaction(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
+    Ok(reader.header(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
 }
 
 /// What a request brought.
@@ -139,8 +140,8 @@ struct Checked {
 
 impl Checked {
     fn read(reader: &Reader, row: RowId) -> Result<Option<Self>, StoreError> {
-        let Some(tx) = reader.transaction(row)? else { return Ok(None) };
-        let http = reader.last_answer(row)?.and_then(|answer| answer.http_status);
+        let Some(Listed { transaction: tx, .. }) = reader.listed(row)? else { return Ok(None) };
+        let http = reader.answers(row)?.last().and_then(|answer| answer.http_status);
         let heard = match (tx.poll_requested_at, &tx.learned.last_error, http) {
             (Some(_), ..) => Heard::Nothing,
             (None, None, _) => Heard::News,

@@ -9,6 +9,8 @@ use std::{
     path::PathBuf,
 };
 
+use crate::domain::transaction::TransactionHeader;
+
 use clap::{Args, CommandFactory};
 use clap_complete::{
     CompleteEnv, CompletionCandidate, Shell,
@@ -26,7 +28,7 @@ use crate::{
         glance, text,
         transaction::Transaction,
     },
-    store::{Reader, Store},
+    store::{AlertQuery, Reader, Store},
 };
 
 /// Set by the script for as long as a shell asks.
@@ -71,7 +73,7 @@ pub fn answer_a_shell() {
 
 /// Transactions: the newest, or those whose hash begins so.
 pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let candidate = |tx: Transaction| {
+    let candidate = |tx: TransactionHeader| {
         let help = format!("{} {} {}", glance::status_of(&tx), glance::route(&tx), glance::ticket(&tx));
         Some(plain(tx.told.transaction_id.as_str())?.help(Some(text::clean(&help).into())))
     };
@@ -81,7 +83,7 @@ pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Alerts, the gravest first, and transactions.
 pub fn alerts(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let found = read(|reader| reader.gravest_alerts(MOST).ok()).unwrap_or_default();
+    let found = read(|reader| reader.alerts_with_transactions(AlertQuery::MostUrgent(MOST)).ok()).unwrap_or_default();
     let candidate = |(alert, tx): (Alert, Option<Transaction>)| {
         let about = tx.map_or_else(String::new, |tx| format!(" {}", tx.told.transaction_id.short("...")));
         CompletionCandidate::new(alert.id.to_string()).help(Some(format!("{}{about}", alert.rule).into()))
@@ -144,7 +146,7 @@ fn read<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
     if Store::was_never_at(&settings.db) {
         return None;
     }
-    work(&Reader::at_a_glance(&settings.db).ok()?)
+    work(&Reader::quick(&settings.db).ok()?)
 }
 
 /// The settings among a line's words that say which store is meant.

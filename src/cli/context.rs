@@ -92,7 +92,7 @@ pub(super) mod testing {
     use crate::{
         clock::Mono,
         domain::{ids::RowId, observation::Observation, transaction::NewTransaction},
-        store::Seen,
+        store::testing,
     };
 
     pub(in crate::cli) struct Bench {
@@ -138,16 +138,15 @@ pub(super) mod testing {
         }
 
         pub(in crate::cli) fn track_as(&self, profile: &str, new: NewTransaction) -> RowId {
-            self.store.import(profile, vec![new], at(0)).wait().unwrap().added.first[0]
+            testing::track(&self.store, profile, vec![new], at(0)).added.first[0]
         }
 
         pub(in crate::cli) fn hear(&self, row: RowId, observation: Observation, second: i64) {
-            let seen = Seen { transaction: row, observation, at: at(second) };
-            self.store.observe(seen, crate::alerts::judge).wait().unwrap();
+            testing::observe(&self.store, row, observation, at(second));
         }
 
         pub(in crate::cli) fn transactions(&self) -> Vec<Transaction> {
-            self.store.reader().unwrap().load().unwrap().0
+            testing::load_transactions(&self.store.reader().unwrap())
         }
     }
 }

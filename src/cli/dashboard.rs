@@ -84,7 +84,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
     super::runtime()?.block_on(async {
         let clock = Clock::system();
         let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
-        let _keeper = store.keep_backups(clock.clone())?;
+        let _keeper = store.schedule_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
         let _metrics = Metrics::serve(cli.metrics, (&store, profiles), &requests, &clock).await?;

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     clock::{self, Clock},
     config::{ColorChoice, Flags},
-    domain::answer::Templates,
+    domain::{answer::Templates, operation::Operation},
     poller::Scope,
     sim::{
         server,
@@ -76,7 +76,7 @@ pub fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let log = Some(log::start(folder.path(), clock.clone())?);
     let start = clock.now().wall;
     let world = World::seeded(args.seed, args.transactions as usize, start);
-    store.import(PROFILE, world.transfers(), start).wait()?;
+    store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });

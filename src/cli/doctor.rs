@@ -8,6 +8,7 @@ use std::{
 };
 
 use chrono::TimeDelta;
+use clap::Args;
 use color_eyre::eyre::Result;
 
 use super::{backup::size, context::Context, exit::Exit, stats::Budget, telling};
@@ -15,11 +16,27 @@ use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
     config::{Account, Settings},
-    domain::{span, text},
+    domain::{filter::Filter, notification, poller::PollerHealth, span, text},
     herald::Way,
     process::program,
-    store::{AlertCounts, Reader, filesystem},
+    store::{AlertCounts, Reader, TableChecksum, filesystem},
 };
+
+/// For the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  hoptop doctor                                    one line for each check
+  hoptop doctor --checksums                        a checksum for each table of the store, and nothing else
+
+Two stores that were written the same way have the same checksums, whatever their files look like.";
+
+/// Check what polling needs.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DoctorArgs {
+    /// Print a checksum of each table's content instead: takes as long as reading the whole store
+    #[arg(long)]
+    pub checksums: bool,
+}
 
 /// How a check ended.
 enum Finding {
@@ -34,19 +51,23 @@ enum Finding {
 pub type Reach = fn(&BaseUrl) -> std::result::Result<String, String>;
 
 /// Prints one line for each check; `reach` tries to connect to the service.
-pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exit> {
+pub fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exit> {
+    if args.checksums {
+        return checksums(cx);
+    }
     let mut findings = vec![("config", config(settings)), ("base url", base_url(settings))];
     let (id, fingerprint) = id(settings);
     findings.push(("id", id));
     let reader = cx.store.reader()?;
-    let tracked = reader.tracked()?;
-    let AlertCounts { firing, set_aside } = reader.alert_counts(cx.now.wall)?;
-    findings.push(("store", store(tracked, firing.iter().sum::<u64>() + set_aside, cx)?));
+    let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
+    let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
+    findings.push(("store", store(tracked, firing.iter().sum::<u64>() + handled, cx)?));
     findings.push(("disk", disk(cx)));
     findings.push(("backup", backup(tracked == 0, cx)));
     let budget = Budget::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
-    let is_well = budget.poller.as_ref().is_some_and(|report| report.health == "live" && report.share >= 1.0);
+    let is_well =
+        budget.poller.as_ref().is_some_and(|report| report.health == PollerHealth::Live && report.share >= 1.0);
     findings.push(("poller", if is_well { Finding::Fine(polling) } else { Finding::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
     findings.push(("ledger", self::ledger(ledger.as_ref(), settings.rps, cx)));
@@ -69,6 +90,14 @@ pub fn doctor(settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exi
     findings.extend(settings.beside.iter().map(|account| ("beside", beside(account, reach))));
     findings.push(("alerting", alerting(settings, &reader)?));
     print(&findings, cx.out)
+}
+
+/// Prints the checksum of each table.
+fn checksums(cx: &mut Context) -> Result<Exit> {
+    for TableChecksum { table, rows, digest } in cx.store.reader()?.checksums()? {
+        writeln!(cx.out, "{digest}  {table} ({rows} rows)")?;
+    }
+    Ok(Exit::Fine)
 }
 
 /// What asks the service itself.
@@ -237,7 +266,7 @@ fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
         let way_out = "write its path, or check PATH";
         return Ok(Finding::Warning(format!("on_alert: there is no program {name}; {way_out}")));
     }
-    if let [first, ..] = reader.herald_troubles(&settings.profile, &names)?.as_slice() {
+    if let [first, ..] = notification::troubles(&reader.notification_cursors(&settings.profile)?, &names).as_slice() {
         return Ok(Finding::Warning(format!("the last alert was not told: {first}")));
     }
     Ok(Finding::Fine(match names.as_slice() {
@@ -264,6 +293,7 @@ mod tests {
         budget::{Budget as Shared, Returned},
         config::{self, Environment, Flags},
         domain::{fixtures, status::RouterStatus},
+        store::Store,
     };
 
     const CANARY: &str = "canary-integrator-7f3a";
@@ -275,7 +305,7 @@ mod tests {
 
     fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
-        let (out, err, exit) = bench.run(|cx| doctor(&settings, |_| Ok("reached".into()), cx));
+        let (out, err, exit) = bench.run(|cx| doctor(&DoctorArgs::default(), &settings, |_| Ok("reached".into()), cx));
         assert_eq!(err, "");
         assert!(!out.contains("canary"), "{out}");
         (out, exit.unwrap())
@@ -362,11 +392,12 @@ mod tests {
         bench.track(fixtures::new(1));
         assert!(run(&mut bench, &ALL).0.contains("look   backup    none yet; hoptop makes one a day"));
         let two_days_before = super::super::context::testing::at(60) - TimeDelta::hours(49);
-        bench.store.daily_backup(two_days_before, &|| true).unwrap();
+        Store::backup_if_due(bench.store.path(), two_days_before, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
         assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
-        bench.store.daily_backup(two_days_before + TimeDelta::days(365), &|| true).unwrap();
+        let next_year = two_days_before + TimeDelta::days(365);
+        Store::backup_if_due(bench.store.path(), next_year, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("look   backup    1 of 2 dated ahead of this clock: was it set back?"), "{out}");
     }

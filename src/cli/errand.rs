@@ -18,9 +18,12 @@ use super::{
 use crate::{
     clock::Clock,
     config::Settings,
-    domain::change::{Change, What},
+    domain::{
+        change::{Change, What},
+        poller::{PollerHealth, PollerReport},
+    },
     poller::Scope,
-    store::{Feed, PollerReport, Reader, Store, StoreError},
+    store::{Feed, Reader, Store, StoreError, Wake},
 };
 
 /// How an errand ended.
@@ -78,7 +81,7 @@ async fn wait(
     (profile, fingerprint): (&str, &str),
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
 ) -> Result<Ended> {
-    let mut commits = store.subscribe()?;
+    let mut commits = store.subscribe(Wake::AnyCommit)?;
     let last = read(store, Reader::last_change).await?;
     let mut told = false;
     loop {
@@ -138,7 +141,7 @@ impl Seen {
             return Ok(Self::Done);
         }
         let report = reader.poller(&since.profile)?.filter(|report| report.is_live(since.now));
-        let waits = report.as_ref().is_some_and(|report| report.health == "waiting");
+        let waits = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
         Ok(match obstructed(reader, report, since)? {
             Some(exit) => Self::Obstacle(exit),
             None if waits => Self::Waiting,
@@ -163,10 +166,15 @@ fn obstructed(reader: &Reader, report: Option<PollerReport>, since: &Since) -> R
     }
     let same_budget =
         |report: &PollerReport| report.process != std::process::id() && report.fingerprint == since.fingerprint;
-    Ok(report.filter(same_budget).and_then(|report| match report.health.as_str() {
-        "unauthorized" => Some(Exit::Unauthorized),
-        "unreachable" => Some(Exit::Unreachable),
-        _ => None,
+    Ok(report.filter(same_budget).and_then(|report| match report.health {
+        PollerHealth::Unauthorized => Some(Exit::Unauthorized),
+        PollerHealth::Unreachable => Some(Exit::Unreachable),
+        PollerHealth::Live
+        | PollerHealth::Paused
+        | PollerHealth::Throttled
+        | PollerHealth::Stopped
+        | PollerHealth::Waiting
+        | PollerHealth::Unknown => None,
     }))
 }
 

@@ -202,7 +202,7 @@ fn write_rows(
         return write_each(source, (form, Tally::default()), out, goes_on);
     }
     let mut written = Ok(0);
-    reader.at_one_moment(|| {
+    reader.snapshot(|| {
         written = count(source, goes_on).and_then(|tally| write_each(source, (form, tally), out, goes_on));
         Ok(())
     })?;

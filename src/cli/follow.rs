@@ -24,7 +24,10 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    domain::transaction::{NewTransaction, Told},
+    domain::{
+        operation::Operation,
+        transaction::{NewTransaction, Told},
+    },
     intake::{LineReader, Options, Place, Taken},
     store::{Store, StoreError},
 };
@@ -38,7 +41,7 @@ pub fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
     let clock = Clock::system();
     super::runtime()?.block_on(async {
         let signal = signals::listen()?;
-        let _keeper = cx.store.keep_backups(clock.clone())?;
+        let _keeper = cx.store.schedule_backups(clock.clone())?;
         match Feed::open(&args.file, &clock) {
             Ok(feed) => run(args, feed, signal, (cx, &clock)).await,
             Err(reason) => import::unreadable(&import::name(&args.file), &reason, cx.err),
@@ -300,7 +303,7 @@ impl Following {
         let attempt = || {
             let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
             // On the pool: another process may hold the store, and a signal is to be heard meanwhile.
-            spawn_blocking(move || store.import(&profile, batch, at).wait())
+            spawn_blocking(move || store.apply(Operation::Track { profile, transactions: batch }, at).wait()?.tracked())
         };
         let lost = format!("line {first_line} and what came after it were not kept");
         let report = tokio::select! {

@@ -15,6 +15,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 
 use crate::{
     clock::Clock,
+    domain::operation::Operation,
     store::{Dropped, OldBodies, Store, StoreError},
 };
 
@@ -85,7 +86,8 @@ fn drop_old(
         if rows.is_empty() {
             break;
         }
-        let dropped = store.drop_bodies(rows, now).wait()?;
+        let transactions = reader.keys(&rows)?;
+        let dropped = store.apply(Operation::DropBodies { transactions }, now).wait()?.dropped()?;
         all = Dropped { transactions: all.transactions + dropped.transactions, bodies: all.bodies + dropped.bodies };
         place = reached;
     }
@@ -108,7 +110,7 @@ mod tests {
         bench.hear(new, with_body(RouterStatus::Success), 100);
         bench.hear(open, with_body(RouterStatus::Ongoing), 1);
         let reader = bench.store.reader().unwrap();
-        let now = reader.transaction(new).unwrap().unwrap().learned.settled_at.unwrap();
+        let now = reader.listed(new).unwrap().unwrap().transaction.learned.settled_at.unwrap();
         let keep = Duration::from_secs(60);
         let goes_on = AtomicBool::new(false);
         let drop = |place| drop_old(&bench.store, keep, now, (place, &goes_on)).unwrap();
@@ -120,7 +122,7 @@ mod tests {
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());
         assert_eq!(last, now);
-        let record = reader.transaction(old).unwrap().unwrap().learned.record;
+        let record = reader.listed(old).unwrap().unwrap().transaction.learned.record;
         assert_eq!(record.map(|record| record.status), Some(RouterStatus::Success));
     }
 }

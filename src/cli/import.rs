@@ -12,9 +12,12 @@ use clap::{Args, ValueEnum};
 
 use super::{context::Context, exit::Exit};
 use crate::{
-    domain::text,
-    intake::{self, Duplicates, Format, Found, LineError, Options, Place, ReadError},
-    store::{Duplicate, Foreseen, ImportReport, Staged, Staging, StoreError},
+    domain::{
+        batch::{Batch, SpoolError},
+        text,
+    },
+    intake::{self, Duplicate, Duplicates, Format, Found, ImportSpool, LineError, Options, Place, ReadError},
+    store::{ImportPreview, ImportReport},
 };
 
 /// So many updated transactions are named.
@@ -76,8 +79,8 @@ impl From<FormatArg> for Format {
 /// Tracks what the file holds, and says what that changed. `input` is read if the file is `-`.
 pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
     let name = name(&args.file);
-    let (staged, found) = match stage(args, input) {
-        Ok(staged) => staged,
+    let (batch, found) = match spool(args, input) {
+        Ok(spooled) => spooled,
         Err(ReadError::Bad(errors)) => {
             refuse(&errors, &name, cx.err)?;
             return Ok(Exit::Error);
@@ -89,10 +92,10 @@ pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> colo
         writeln!(cx.err, "warning: {warning}")?;
     }
     if args.dry_run {
-        let foreseen = cx.store.reader()?.foresee(&cx.profile, &staged)?;
-        foresee(foreseen, cx.out)?;
+        let preview = cx.store.reader()?.preview_import(&cx.profile, batch.as_ref())?;
+        print_preview(preview, cx.out)?;
     } else {
-        let report = cx.store.import_staged(&cx.profile, staged, cx.now.wall).wait()?;
+        let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
         say(&report, cx)?;
     }
     Ok(Exit::Fine)
@@ -110,7 +113,7 @@ pub(super) fn unreadable(name: &str, reason: &str, err: &mut dyn io::Write) -> c
 }
 
 /// Reads all of it into a place of its own, so that the store is touched only when every line is known to be fine.
-fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staged, Found), ReadError<StoreError>> {
+fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Found), ReadError<SpoolError>> {
     let mut opened;
     let input = match args.file.as_str() {
         "-" => input,
@@ -119,14 +122,14 @@ fn stage(args: &ImportArgs, input: &mut dyn Read) -> Result<(Staged, Found), Rea
             &mut opened
         }
     };
-    let mut staging = Staging::new().map_err(ReadError::Keep)?;
+    let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
-    let mut found = intake::stream(input, &options, &mut |place, new| staging.put(place.to_string(), new))?;
+    let mut found = intake::stream(input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let tell = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
-    let staged = staging.settle(tell).map_err(ReadError::Keep)?;
+    let batch = spool.finish(tell).map_err(ReadError::Keep)?;
     found.warnings.extend(duplicates.finish());
-    Ok((staged, found))
+    Ok((batch, found))
 }
 
 /// What is said of rows that name another profile than the one that they are tracked in.
@@ -174,7 +177,7 @@ fn refuse(errors: &[LineError], name: &str, err: &mut dyn io::Write) -> io::Resu
     }
 }
 
-fn foresee(Foreseen { new, known, changed }: Foreseen, out: &mut dyn io::Write) -> io::Result<()> {
+fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut dyn io::Write) -> io::Result<()> {
     let count = new + known;
     let noun = if count == 1 { "transaction" } else { "transactions" };
     let changed = match changed {
@@ -198,7 +201,7 @@ fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     }
     let reader = cx.store.reader()?;
     for (row, fields) in report.updated.first.iter().take(UPDATES_NAMED) {
-        if let Some(tx) = reader.transaction(*row)? {
+        if let Some(tx) = reader.header(*row)? {
             writeln!(cx.out, "  updated {}: {}", tx.told.transaction_id, fields.join(", "))?;
         }
     }

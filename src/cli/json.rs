@@ -306,7 +306,7 @@ mod tests {
             clean: 0,
             flapping: false,
             message: String::new(),
-            set_aside: None,
+            handling: None,
             cleared_at: None,
         }
     }

@@ -66,7 +66,7 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         let mut list = JsonList::begin(&mut out);
         reader.each(shown, |tx, alerts| list.push(tx, alerts, now))?;
         list.end()?;
-    } else if rows.is_empty() && reader.tracked()? == 0 {
+    } else if rows.is_empty() && reader.listing(&Filter::everything(), now).count()? == 0 {
         writeln!(
             out,
             "nothing is tracked yet; add one with `hoptop add TX --from CHAIN --to CHAIN --quote-id ID`, many with \
@@ -88,7 +88,7 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
             0 => String::new(),
             more => format!("; {more} more match, beyond --limit"),
         };
-        writeln!(out, "{} shown of {}{more}", shown.len(), reader.tracked()?)?;
+        writeln!(out, "{} shown of {}{more}", shown.len(), reader.listing(&Filter::everything(), now).count()?)?;
     }
     out.flush()?;
     Ok(Exit::Fine)

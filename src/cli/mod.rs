@@ -136,7 +136,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Snooze(args) => snooze::snooze(args, context),
             Command::Unack(args) => alerts::unack(args, context),
             Command::Backup(args) => backup::backup(args, context),
-            Command::Doctor => doctor::doctor(&settings, api::reach, context),
+            Command::Doctor(args) => doctor::doctor(args, &settings, api::reach, context),
             Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
             Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Fine),
         }),
@@ -196,7 +196,7 @@ fn open(settings: &Settings) -> Result<Store> {
 
 /// If a command met damage, the next start is to know of it.
 fn note(store: &Store, report: &Report) {
-    report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.note(error));
+    report.chain().filter_map(|cause| cause.downcast_ref()).for_each(|error| store.report_fault(error));
 }
 
 /// What polling needs, checked; what a person should be warned of goes to standard error.

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     clock::Clock,
     domain::{answer::Templates, text},
-    store::{Follower, Store, StoreError, Trouble},
+    store::{FeedReader, Store, StoreError, Trouble, Wake},
     tui::model::Setting,
 };
 
@@ -74,7 +74,7 @@ pub async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<E
 
 /// Tells what happens until the person ends it.
 async fn tell(parts: Parts) -> Result<()> {
-    let mut commits = parts.store.subscribe()?;
+    let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
     let mut telling = Telling::new(&parts)?;
     let (orders, mut lines) = (Orders::of(&parts), typed());
     let looked = telling.look(&parts).await;
@@ -149,7 +149,7 @@ fn say(lines: &[String]) -> io::Result<()> {
 
 /// What was told so far.
 struct Telling {
-    follower: Follower,
+    follower: FeedReader,
     /// What stood in the way of keeping answers.
     trouble: Option<Trouble>,
     /// What stood in the way of reading, as it was told.
@@ -158,7 +158,7 @@ struct Telling {
 
 impl Telling {
     fn new(parts: &Parts) -> Result<Self> {
-        Ok(Self { follower: Follower::new(&parts.store)?, trouble: None, fault: None })
+        Ok(Self { follower: FeedReader::new(parts.store.reader()?), trouble: None, fault: None })
     }
 
     /// Tells what changed since the last look.

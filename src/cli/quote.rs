@@ -21,13 +21,14 @@ use crate::{
     config::Settings,
     domain::{
         observation::Failure,
+        operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
             draft::{Draft, Part, Wrong},
         },
         span,
     },
-    store::{Asked, QuoteWish, StoredQuote},
+    store::{Asked, StoredQuote},
 };
 
 /// How long a quote is waited for: others' requests, a rest, a time-out.
@@ -109,17 +110,18 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
     log::start(&settings.state_dir, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(PATIENCE)?;
-    let wish = QuoteWish { profile: cx.profile.clone(), request: request.clone(), at, until };
-    let outcome = match cx.store.ask_quote(wish).wait()? {
+    let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
+    let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
         Asked::Kept(quote) => Outcome::Answered { quote, kept: true },
         Asked::WalletHeld { until, message } => Outcome::Held { until, message },
-        Asked::Pending(id) => {
+        Asked::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let errand = Errand { settings, store: &cx.store, patience: PATIENCE };
             let ended = errand.run(polling, answered);
             cx.now = Clock::system().now();
-            cx.store.withdraw_quote(id, until, cx.now.wall).wait()?;
+            let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };
+            cx.store.apply(operation, cx.now.wall).wait()?;
             match ended? {
                 Ended::Stopped(exit) => return Ok(exit),
                 Ended::Obstructed(exit) => heard(id, exit, cx)?,

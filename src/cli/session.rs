@@ -6,7 +6,7 @@ use color_eyre::eyre::{Result, WrapErr};
 use futures_util::{FutureExt, future::join_all};
 use tokio::{
     sync::{Notify, oneshot},
-    task::{JoinHandle, spawn_blocking},
+    task::JoinHandle,
 };
 
 use super::signals::Suspension;
@@ -181,8 +181,7 @@ async fn polling_until(
             return Ok(());
         }
         // Suspended in the middle of a write it would keep everybody else from writing.
-        let flushed = store.flush();
-        spawn_blocking(move || flushed.wait()).await??;
+        store.flush().await?;
         tokio::select! {
             () = suspension.carry_out() => {}
             _ = &mut stopped => return Ok(()),

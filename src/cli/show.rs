@@ -28,7 +28,7 @@ use crate::{
         span, text,
         transaction::{Tracking, Transaction},
     },
-    store::{HistoryLine, Reader},
+    store::{AlertQuery, HistoryLine, Reader},
 };
 
 /// Show one transaction.
@@ -59,7 +59,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     }
     let reader = cx.store.reader()?;
     let history = reader.history(tx.id)?;
-    let alerts = reader.alerts_of(tx.id)?;
+    let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
     if args.json {
         let view = ShowView {
             transaction: TransactionView::new(&tx, &alerts, cx.now.wall),

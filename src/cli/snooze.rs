@@ -10,12 +10,10 @@ use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
 use super::{alerts, completions, context::Context, exit::Exit};
-use crate::{
-    domain::{
-        alert::Snooze,
-        span::{self, rfc3339},
-    },
-    store::Edit,
+use crate::domain::{
+    alert::Snooze,
+    operation::Edit,
+    span::{self, rfc3339},
 };
 
 /// As long as nothing else is said.

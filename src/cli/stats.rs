@@ -22,10 +22,11 @@ use crate::{
         histogram::percentile,
         ids::ChainId,
         need::{self, Need},
+        poller::{PollerHealth, PollerReport},
         span::{self, rfc3339},
         text,
     },
-    store::{PollerReport, Reader, RouteStats},
+    store::{Reader, RouteStats},
 };
 
 const COLUMNS: [Column; 8] = [
@@ -72,7 +73,7 @@ impl Budget {
     pub fn read(reader: &Reader, rps: f64, cx: &Context<'_>) -> Result<Self> {
         let now = cx.now.wall;
         let report = reader.poller(&cx.profile)?;
-        let poller = report.filter(|report| report.is_live(now) && report.health != "waiting");
+        let poller = report.filter(|report| report.is_live(now) && report.health != PollerHealth::Waiting);
         let load = reader.polling_load(&cx.profile, now)?;
         let expected = || Need {
             polls: need::polls(load.polled, load.young),
@@ -113,7 +114,7 @@ struct StatsView<'a> {
     profile: &'a str,
     routes: Vec<RouteView<'a>>,
     indexing: Vec<IndexingView<'a>>,
-    budget: BudgetView<'a>,
+    budget: BudgetView,
 }
 
 /// How long transactions of a source chain took until the service knew of them.
@@ -166,7 +167,7 @@ struct ForecastView {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct BudgetView<'a> {
+struct BudgetView {
     need: f64,
     allowed: f64,
     short: bool,
@@ -181,12 +182,12 @@ struct BudgetView<'a> {
     used: Option<f64>,
     requests: Option<u64>,
     throttled: Option<u64>,
-    health: Option<&'a str>,
+    health: Option<PollerHealth>,
     resting_until: Option<String>,
 }
 
-impl<'a> From<&'a Budget> for BudgetView<'a> {
-    fn from(budget: &'a Budget) -> Self {
+impl From<&Budget> for BudgetView {
+    fn from(budget: &Budget) -> Self {
         let (need, poller) = (&budget.need, budget.poller.as_ref());
         Self {
             need: need.polls,
@@ -203,7 +204,7 @@ impl<'a> From<&'a Budget> for BudgetView<'a> {
             used: poller.map(|report| report.used),
             requests: poller.map(|report| report.requests),
             throttled: poller.map(|report| report.throttled),
-            health: poller.map(|report| report.health.as_str()),
+            health: poller.map(|report| report.health),
             resting_until: poller.and_then(|report| report.resting_until).map(rfc3339),
         }
     }

@@ -8,8 +8,12 @@ use color_eyre::eyre::Result;
 
 use super::{completions, context::Context, exit::Exit};
 use crate::{
-    domain::{ids::RowId, text, transaction::Tracking},
-    store::{Edit, TakenBack},
+    domain::{
+        operation::{Edit, Operation, TransactionKey},
+        text,
+        transaction::Tracking,
+    },
+    store::Reversal,
 };
 
 /// For the help.
@@ -68,9 +72,9 @@ pub struct UndoArgs {
 /// Stops the polling of all that is named, or of nothing if one isn't there.
 pub fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
     let Some(named) = named(&args.transactions, cx)? else { return Ok(Exit::Error) };
-    let rows = named.iter().map(|(row, ..)| *row).collect();
-    cx.store.edit(&cx.profile, Edit::Untrack(rows), cx.now.wall).wait()?;
-    for (_, hash, tracking) in &named {
+    let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
+    cx.store.apply(Operation::Edit { profile: cx.profile.clone(), edit }, cx.now.wall).wait()?;
+    for (TransactionKey { hash, .. }, tracking) in &named {
         match tracking {
             Tracking::Untracked => writeln!(cx.out, "{hash} wasn't polled before")?,
             _ => writeln!(cx.out, "{hash} is polled no more; it is kept (`hoptop undo` takes this back)")?,
@@ -83,24 +87,27 @@ pub fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
 pub fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
     let Some(named) = named(&args.transactions, cx)? else { return Ok(Exit::Error) };
     if !args.yes {
-        for (_, hash, _) in &named {
+        for (TransactionKey { hash, .. }, _) in &named {
             writeln!(cx.err, "{hash} would be removed, with its history, notes and alerts")?;
         }
         writeln!(cx.err, "nothing was removed: say so with --yes; `hoptop untrack` only stops the polling")?;
         return Ok(Exit::Usage);
     }
-    let count = cx.store.delete(named.iter().map(|(row, ..)| *row).collect(), cx.now.wall).wait()?;
+    let transactions = named.into_iter().map(|(key, _)| key).collect();
+    let count = cx.store.apply(Operation::Delete { transactions }, cx.now.wall).wait()?.changed()?;
     writeln!(cx.out, "{count} removed")?;
     Ok(Exit::Fine)
 }
 
 /// Takes back what was done last, or does it again.
 pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
-    let (turned, done) = match args.redo {
-        true => (cx.store.do_again(&cx.profile, cx.now.wall).wait()?, "done again"),
-        false => (cx.store.take_back(&cx.profile, cx.now.wall).wait()?, "taken back"),
+    let profile = cx.profile.clone();
+    let (operation, done) = match args.redo {
+        true => (Operation::Redo { profile }, "done again"),
+        false => (Operation::Undo { profile }, "taken back"),
     };
-    let Some(TakenBack { summary, about, done: count, left }) = turned else {
+    let turned = cx.store.apply(operation, cx.now.wall).wait()?.reversed()?;
+    let Some(Reversal { summary, about, done: count, left }) = turned else {
         let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
         writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
         return Ok(Exit::Error);
@@ -121,7 +128,7 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-type Named = (RowId, String, Tracking);
+type Named = (TransactionKey, Tracking);
 
 /// All that is named, each once. `None` if one of them isn't there, and then the reason has been printed.
 fn named(texts: &[String], cx: &mut Context) -> Result<Option<Vec<Named>>> {
@@ -131,8 +138,9 @@ fn named(texts: &[String], cx: &mut Context) -> Result<Option<Vec<Named>>> {
             writeln!(cx.err, "nothing was changed")?;
             return Ok(None);
         };
-        if named.iter().all(|(row, ..)| *row != tx.id) {
-            named.push((tx.id, tx.told.transaction_id.to_string(), tx.tracking));
+        let key = tx.key();
+        if named.iter().all(|(known, _)| *known != key) {
+            named.push((key, tx.tracking));
         }
     }
     Ok(Some(named))

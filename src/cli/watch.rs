@@ -51,7 +51,7 @@ use crate::{
         transaction::Transaction,
     },
     metrics::Metrics,
-    store::{Follower, Listed, Progress, Store, StoreError, Trouble},
+    store::{FeedReader, Listed, Progress, Store, StoreError, Trouble, Wake},
 };
 
 /// What stands below the help.
@@ -116,7 +116,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
     let store = super::open(settings)?;
     let ended = runtime.block_on(async {
         let clock = Clock::system();
-        let _keeper = store.keep_backups(clock.clone())?;
+        let _keeper = store.schedule_backups(clock.clone())?;
         let signal = signal.shared();
         let is_seen = io::stderr().is_terminal();
         // A line that is drawn again and again is read out again and again.
@@ -173,7 +173,7 @@ struct Watching<'a> {
     came: Option<Came>,
     zone: FixedOffset,
     started: clock::Now,
-    follower: Follower,
+    follower: FeedReader,
     /// Whatever passed the filter once, and how far it is: `is:unsettled` names what is to be watched, not what it becomes.
     chosen: HashMap<RowId, Progress>,
     requests: u64,
@@ -207,7 +207,7 @@ impl<'a> Watching<'a> {
             came: None,
             zone: clock::local_offset(),
             started: clock.now(),
-            follower: Follower::new(store)?,
+            follower: FeedReader::new(store.reader()?),
             chosen: HashMap::new(),
             requests: 0,
             is_seen: false,
@@ -307,7 +307,7 @@ impl<'a> Watching<'a> {
 
     /// Prints what changes until there is a reason to end; `None` if the reason is in the transactions themselves.
     async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
-        let mut commits = store.subscribe()?;
+        let mut commits = store.subscribe(Wake::AnyCommit)?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.look(clock).await?;
@@ -381,7 +381,7 @@ impl<'a> Watching<'a> {
     }
 
     fn take_in(&mut self, seen: Seen, now: DateTime<Utc>) -> Result<()> {
-        if seen.news.anew {
+        if seen.news.resync {
             self.obstacle = seen.profile_alerts.iter().find_map(|alert| self.standing_obstacle(alert));
             // What was chosen before stays so, and is as far as it is now.
             self.chosen.extend(seen.chosen);

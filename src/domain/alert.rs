@@ -12,7 +12,7 @@ use super::ids::RowId;
 mod life;
 
 pub use life::{
-    Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR, SetAside, Snooze, Snoozed,
+    Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, RESOLVED_FOR, Snooze, Snoozed,
 };
 
 /// How soon a person should look.
@@ -136,7 +136,7 @@ pub struct Alert {
     /// One line on this case.
     pub message: String,
     /// What a person has said of it, until that is over.
-    pub set_aside: Option<SetAside>,
+    pub handling: Option<Handling>,
     /// When it was cleared.
     pub cleared_at: Option<DateTime<Utc>>,
 }
@@ -144,9 +144,9 @@ pub struct Alert {
 impl Alert {
     /// Where it is in its life at `at`. What is snoozed until a moment fires again by itself.
     pub fn state(&self, at: DateTime<Utc>) -> AlertState {
-        match (self.cleared_at, &self.set_aside) {
+        match (self.cleared_at, &self.handling) {
             (Some(_), _) => AlertState::Cleared,
-            (None, Some(SetAside::Acknowledged(_))) => AlertState::Acknowledged,
+            (None, Some(Handling::Acknowledged(_))) => AlertState::Acknowledged,
             (None, Some(said)) if !said.is_over(at, false) => AlertState::Snoozed,
             (None, _) => AlertState::Firing,
         }
@@ -154,21 +154,21 @@ impl Alert {
 
     /// Forgets what is over at `at` by itself: nothing of what was said holds any more.
     pub fn end_snooze(&mut self, at: DateTime<Utc>) {
-        self.set_aside.take_if(|said| said.is_over(at, false));
+        self.handling.take_if(|said| said.is_over(at, false));
     }
 
     /// Who has taken it on.
     pub fn acknowledged(&self) -> Option<&Acknowledgement> {
-        match &self.set_aside {
-            Some(SetAside::Acknowledged(acknowledgement)) => Some(acknowledgement),
+        match &self.handling {
+            Some(Handling::Acknowledged(acknowledgement)) => Some(acknowledgement),
             _ => None,
         }
     }
 
     /// How it is snoozed, whether or not that is over.
     pub fn snoozed(&self) -> Option<&Snoozed> {
-        match &self.set_aside {
-            Some(SetAside::Snoozed(snoozed)) => Some(snoozed),
+        match &self.handling {
+            Some(Handling::Snoozed(snoozed)) => Some(snoozed),
             _ => None,
         }
     }
@@ -177,7 +177,7 @@ impl Alert {
 /// How soon a person should look at what these are about: whether one fires of which nobody has said anything, and how grave
 /// the gravest of those is, or else of all.
 pub fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
-    alerts.iter().map(|alert| (alert.set_aside.is_none(), alert.rule.severity())).max()
+    alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
 }
 
 /// Alerts by what they are about: by transaction, and those of whole profiles.
@@ -218,7 +218,7 @@ pub enum AlertStep {
         rule: Rule,
     },
     /// End what set the alert aside: it fires again.
-    BringBack {
+    EndHandling {
         /// The alert.
         id: i64,
     },

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use super::{
     forecast::{self, Evidence, Lognormal, Quantile},
     ids::ChainId,
+    record::RecordView,
     span,
     status::RouterStatus,
     transaction::{Learned, Transaction},
@@ -31,8 +32,8 @@ pub struct RouteKey {
 
 impl RouteKey {
     /// The way that this transaction goes.
-    pub fn of(tx: &Transaction) -> Self {
-        let gmp = tx.learned.record.as_ref().and_then(|record| record.is_gmp).unwrap_or(false);
+    pub fn of<R: RecordView>(tx: &Transaction<R>) -> Self {
+        let gmp = tx.learned.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
         Self { from: tx.told.from_chain.clone(), to: tx.told.to_chain.clone(), gmp }
     }
 }
@@ -93,8 +94,17 @@ pub struct Experience {
 }
 
 impl Experience {
+    /// Adds a duration.
+    pub fn add(&mut self, sample: &Lesson) {
+        let (evidence, took) = match sample {
+            Lesson::Ended { route, took, .. } => (self.routes.entry(route.clone()).or_default(), took),
+            Lesson::Indexed { chain, took } => (self.chains.entry(chain.clone()).or_default(), took),
+        };
+        evidence.add(*took);
+    }
+
     /// How long this transfer takes until it settles.
-    pub fn settling(&self, tx: &Transaction) -> Lognormal {
+    pub fn settling<R: RecordView>(&self, tx: &Transaction<R>) -> Lognormal {
         let observed = self.routes.get(&RouteKey::of(tx)).copied().unwrap_or_default();
         forecast::settling(tx.told.estimate, &observed)
     }

@@ -6,7 +6,7 @@
 use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
-    alert::{self, Alert, AlertState, SetAside, Severity, Snooze},
+    alert::{self, Alert, AlertState, Handling, Severity, Snooze},
     chains, span,
     status::RouterStatus,
     text,
@@ -48,13 +48,13 @@ pub fn urgency_in_words(alerts: &[Alert]) -> String {
 pub fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let state = alert.state(now);
     let ago = |at| format!("{} {} ago", state.name(), span::short(span::between(at, now)));
-    let words = match (state, &alert.set_aside) {
+    let words = match (state, &alert.handling) {
         (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| state.name().into(), ago),
-        (AlertState::Acknowledged, Some(SetAside::Acknowledged(taken))) => {
+        (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
             let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
             format!("{}{note}", ago(taken.at))
         }
-        (AlertState::Snoozed, Some(SetAside::Snoozed(snoozed))) => match snoozed.until {
+        (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
             Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, now, zone)),
             Snooze::Change => "snoozed until it changes".into(),
         },
@@ -82,7 +82,7 @@ pub fn status(status: Option<&RouterStatus>) -> String {
 pub const REFUSED: &str = "X refused";
 
 /// The status of a transaction; before the first, whether the service refused to give one.
-pub fn status_of(tx: &Transaction) -> String {
+pub fn status_of<R>(tx: &Transaction<R>) -> String {
     match (&tx.learned.status, &tx.tracking) {
         (None, Tracking::Parked(_)) => REFUSED.into(),
         (known, _) => status(known.as_ref()),
@@ -128,7 +128,7 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
 }
 
 /// Where from and where to: `ARB>BASE`.
-pub fn route(tx: &Transaction) -> String {
+pub fn route<R>(tx: &Transaction<R>) -> String {
     let from = chains::short_name(&tx.told.from_chain, tx.chain_names.from.as_deref());
     let to = chains::short_name(&tx.told.to_chain, tx.chain_names.to.as_deref());
     format!("{from}>{to}")
@@ -158,7 +158,7 @@ pub fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
 }
 
 /// The ticket, or else the first label.
-pub fn ticket(tx: &Transaction) -> &str {
+pub fn ticket<R>(tx: &Transaction<R>) -> &str {
     tx.told.ticket.as_deref().or(tx.labels.first().map(String::as_str)).unwrap_or("-")
 }
 
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(symbols.len(), 8);
     }
 
-    fn alert(rule: Rule, set_aside: Option<SetAside>) -> Alert {
+    fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
         Alert {
             id: 1,
             rule,
@@ -221,7 +221,7 @@ mod tests {
             clean: 0,
             flapping: false,
             message: String::new(),
-            set_aside,
+            handling,
             cleared_at: None,
         }
     }
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn an_alert_says_where_it_is_in_its_life() {
         let taken = |note: Option<&str>| {
-            Some(SetAside::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned) }))
+            Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned) }))
         };
-        let snoozed = |until| Some(SetAside::Snoozed(Snoozed { at: at(60), until }));
+        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until }));
         let table = [
             (None, "firing"),
             (taken(None), "acknowledged 9m ago"),
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
-        let aside = || Some(SetAside::Acknowledged(Acknowledgement { at: at(0), note: None }));
+        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
         assert_eq!(urgency(&[]), "");
         assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
         assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{chain_config::ChainConfig, record::StatusRecord, text};
 
 /// The answer to one request for the status of one transaction, or its absence.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// What it told us.
     pub outcome: Outcome,
@@ -25,7 +25,8 @@ pub struct Observation {
 }
 
 /// What a request told us.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A status record (HTTP 200).
     Record(Box<StatusRecord>),

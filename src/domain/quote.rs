@@ -132,7 +132,7 @@ pub enum QuoteAnswer {
 }
 
 /// The answer to one request for a route.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuoteObservation {
     /// What it told us.
     pub answer: QuoteAnswer,

@@ -123,6 +123,13 @@ pub struct ChainSide {
     pub url: Option<String>,
 }
 
+impl ChainSide {
+    /// The chain's name, if the side is this chain.
+    pub fn name_of(&self, chain: &ChainId) -> Option<&str> {
+        self.chain_name.as_deref().filter(|_| self.chain_id.as_ref() == Some(chain))
+    }
+}
+
 /// One element of `routeStatus` (`service.md` 2.4).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
@@ -136,10 +143,74 @@ pub struct Step {
     pub action: Option<String>,
 }
 
+/// What both a whole record and its summary tell.
+pub trait RecordView {
+    /// Whether the route carries a message (`isGMPTransaction`).
+    fn is_gmp(&self) -> Option<bool>;
+
+    /// What the record calls the source chain, if its source is this chain.
+    fn source_name(&self, chain: &ChainId) -> Option<&str>;
+
+    /// What the record calls the destination chain, if its destination is this chain. A record may carry an intermediate hop as
+    /// its destination.
+    fn destination_name(&self, chain: &ChainId) -> Option<&str>;
+}
+
+impl RecordView for StatusRecord {
+    fn is_gmp(&self) -> Option<bool> {
+        self.is_gmp
+    }
+
+    fn source_name(&self, chain: &ChainId) -> Option<&str> {
+        self.from.name_of(chain)
+    }
+
+    fn destination_name(&self, chain: &ChainId) -> Option<&str> {
+        self.to.name_of(chain)
+    }
+}
+
+/// What lists show of a record: it is loaded without unpacking the record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RecordSummary {
+    /// Whether the route carries a message.
+    pub is_gmp: Option<bool>,
+    /// The name of the transaction's source chain.
+    pub from_name: Option<String>,
+    /// The name of the transaction's destination chain.
+    pub to_name: Option<String>,
+}
+
+impl RecordSummary {
+    /// The summary of a record about a transaction between these chains.
+    pub fn new(record: &StatusRecord, from: &ChainId, to: &ChainId) -> Self {
+        Self {
+            is_gmp: record.is_gmp,
+            from_name: record.source_name(from).map(str::to_owned),
+            to_name: record.destination_name(to).map(str::to_owned),
+        }
+    }
+}
+
+impl RecordView for RecordSummary {
+    fn is_gmp(&self) -> Option<bool> {
+        self.is_gmp
+    }
+
+    fn source_name(&self, _chain: &ChainId) -> Option<&str> {
+        self.from_name.as_deref()
+    }
+
+    fn destination_name(&self, _chain: &ChainId) -> Option<&str> {
+        self.to_name.as_deref()
+    }
+}
+
 /// A chain's name for people: what the service called it in this record, the shipped table's, what the service called it
 /// elsewhere, its ID. The table comes before the latter, so that one odd answer doesn't rename a chain everywhere.
-pub fn chain_name(side: Option<&ChainSide>, learned: Option<&str>, id: &ChainId) -> String {
-    side.and_then(|side| side.chain_name.clone())
+pub fn chain_name(in_record: Option<&str>, learned: Option<&str>, id: &ChainId) -> String {
+    in_record
+        .map(str::to_owned)
         .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
         .or_else(|| learned.map(str::to_owned))
         .unwrap_or_else(|| id.to_string())

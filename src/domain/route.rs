@@ -147,7 +147,7 @@ pub fn name_of(tx: &Transaction, id: &ChainId) -> String {
         return tx.to_name();
     }
     let to = tx.learned.record.as_ref().map(|record| &record.to);
-    chain_name(to.filter(|side| side.chain_id.as_ref() == Some(id)), None, id)
+    chain_name(to.and_then(|side| side.name_of(id)), None, id)
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use super::{
     forecast::{self, Evidence, Quantile},
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
-    record::{StatusRecord, chain_name},
+    operation::TransactionKey,
+    record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
     status::RouterStatus,
 };
@@ -81,15 +82,15 @@ pub enum Tracking {
     Untracked,
 }
 
-/// What we learned from the service.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Learned {
+/// What we learned from the service, with as much of the last record as `R` holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learned<R = StatusRecord> {
     /// The router status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     /// When this status was first seen.
     pub status_since: Option<DateTime<Utc>>,
     /// The last record; it stays when a later answer says less.
-    pub record: Option<StatusRecord>,
+    pub record: Option<R>,
     /// What the service said with its last "not found".
     pub message: Option<String>,
     /// The last answer that was a record or a "not found".
@@ -110,6 +111,26 @@ pub struct Learned {
     pub conflict: Option<String>,
 }
 
+impl<R> Default for Learned<R> {
+    /// What is known before the first answer.
+    fn default() -> Self {
+        Self {
+            status: None,
+            status_since: None,
+            record: None,
+            message: None,
+            last_checked_at: None,
+            last_changed_at: None,
+            settled_at: None,
+            polls: 0,
+            failures: 0,
+            failing_since: None,
+            last_error: None,
+            conflict: None,
+        }
+    }
+}
+
 /// The names of the two chains of a transfer, as far as the service has told them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChainNames {
@@ -119,9 +140,9 @@ pub struct ChainNames {
     pub to: Option<String>,
 }
 
-/// A tracked transaction.
+/// A tracked transaction, with as much of its last record as `R` holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Transaction {
+pub struct Transaction<R = StatusRecord> {
     /// The store's number.
     pub id: RowId,
     /// The profile that it is polled with.
@@ -143,10 +164,22 @@ pub struct Transaction {
     /// Whether it is polled.
     pub tracking: Tracking,
     /// What we learned.
-    pub learned: Learned,
+    pub learned: Learned<R>,
 }
 
-impl Transaction {
+/// A transaction as lists show it: of its record only the summary is loaded.
+pub type TransactionHeader = Transaction<RecordSummary>;
+
+impl<R> Transaction<R> {
+    /// What names the transaction in every store.
+    pub fn key(&self) -> TransactionKey {
+        TransactionKey {
+            profile: self.profile.clone(),
+            from_chain: self.told.from_chain.clone(),
+            hash: self.told.transaction_id.clone(),
+        }
+    }
+
     /// Whether a person stopped polling it before it settled.
     pub fn is_stopped(&self) -> bool {
         self.tracking == Tracking::Untracked && !self.is_settled()
@@ -205,22 +238,71 @@ impl Transaction {
     pub fn status_age(&self, now: DateTime<Utc>) -> Duration {
         self.learned.status_since.map_or(Duration::ZERO, |since| span::between(since, now))
     }
+}
 
+impl<R: RecordView> Transaction<R> {
     /// The source chain's name for people.
     pub fn from_name(&self) -> String {
-        let side = self.learned.record.as_ref().map(|record| &record.from);
-        let same = side.filter(|side| side.chain_id.as_ref() == Some(&self.told.from_chain));
-        chain_name(same, self.chain_names.from.as_deref(), &self.told.from_chain)
+        let chain = &self.told.from_chain;
+        let in_record = self.learned.record.as_ref().and_then(|record| record.source_name(chain));
+        chain_name(in_record, self.chain_names.from.as_deref(), chain)
     }
 
-    /// The destination chain's name for people. A record may carry an intermediate hop as its destination, so its name
-    /// counts only if it names the chain that we were told.
+    /// The destination chain's name for people.
     pub fn to_name(&self) -> String {
-        let side = self.learned.record.as_ref().map(|record| &record.to);
-        let same = side.filter(|side| side.chain_id.as_ref() == Some(&self.told.to_chain));
-        chain_name(same, self.chain_names.to.as_deref(), &self.told.to_chain)
+        let chain = &self.told.to_chain;
+        let in_record = self.learned.record.as_ref().and_then(|record| record.destination_name(chain));
+        chain_name(in_record, self.chain_names.to.as_deref(), chain)
     }
+}
 
+impl TransactionHeader {
+    /// The transaction with its record.
+    pub fn with_record(self, record: Option<StatusRecord>) -> Transaction {
+        let Learned {
+            status,
+            status_since,
+            record: _,
+            message,
+            last_checked_at,
+            last_changed_at,
+            settled_at,
+            polls,
+            failures,
+            failing_since,
+            last_error,
+            conflict,
+        } = self.learned;
+        Transaction {
+            id: self.id,
+            profile: self.profile,
+            told: self.told,
+            labels: self.labels,
+            notes: self.notes,
+            first_seen_at: self.first_seen_at,
+            chain_names: self.chain_names,
+            poll_requested_at: self.poll_requested_at,
+            indexing: self.indexing,
+            tracking: self.tracking,
+            learned: Learned {
+                status,
+                status_since,
+                record,
+                message,
+                last_checked_at,
+                last_changed_at,
+                settled_at,
+                polls,
+                failures,
+                failing_since,
+                last_error,
+                conflict,
+            },
+        }
+    }
+}
+
+impl Transaction {
     /// The request ID: what we were told, else what the service said.
     pub fn request_id(&self) -> Option<&str> {
         let learned = || self.learned.record.as_ref().and_then(|record| record.request_id.as_deref());

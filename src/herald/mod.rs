@@ -21,11 +21,13 @@ use crate::{
     domain::{
         alert::Alert,
         change::{Change, What},
+        notification::NotificationCursor,
+        operation::Operation,
         text,
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{HeraldState, Reader, SharedReader, Store, StoreError},
+    store::{Reader, SharedReader, Store, StoreError, Wake},
 };
 
 /// Between two tries to be the one who tells.
@@ -89,7 +91,7 @@ impl Herald {
     pub async fn start(setup: &Setup, ways: Vec<Way>) -> Result<Self, HeraldError> {
         let (ending, ends) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let reader = setup.store.shared_reader()?;
+        let reader = SharedReader::new(setup.store.reader()?);
         let first = reader.clone();
         let from = spawn_blocking(move || first.read(Reader::last_change)).await??;
         for way in ways {
@@ -170,7 +172,7 @@ impl Telling {
 
     async fn run(&mut self) -> Result<(), HeraldError> {
         let Some(_role) = self.take_role().await? else { return Ok(()) };
-        let mut news = self.setup.store.subscribe_to_news()?;
+        let mut news = self.setup.store.subscribe(Wake::Changes)?;
         let mut state = self.begin().await?;
         loop {
             match self.tell_some(&mut state).await? {
@@ -197,7 +199,7 @@ impl Telling {
     }
 
     /// Tells what stands in the next part of the feed. Whether there is more; nothing if it is to end before that is told.
-    async fn tell_some(&mut self, state: &mut HeraldState) -> Result<Option<bool>, HeraldError> {
+    async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, HeraldError> {
         let (events, end, more) = self.read(state.seq).await?;
         for event in events {
             if !self.tell(&event, state).await? {
@@ -236,16 +238,17 @@ impl Telling {
 
     /// Where to begin: behind what was told already, here or by whoever told before. A command isn't called for what was before it
     /// was there to be called, nor a webhook for what was before there was one.
-    async fn begin(&mut self) -> Result<HeraldState, HeraldError> {
+    async fn begin(&mut self) -> Result<NotificationCursor, HeraldError> {
         let (reader, profile, way, from) =
             (self.reader.clone(), self.setup.profile.clone(), self.way.name(), self.from);
-        let known = spawn_blocking(move || reader.read(|reader| reader.herald(&profile, way))).await??;
+        let cursors = spawn_blocking(move || reader.read(|reader| reader.notification_cursors(&profile))).await??;
+        let known = cursors.into_iter().find(|cursor| cursor.channel == way);
         let seq = match (&*self.way, known.map(|known| known.seq)) {
             (_, None) => from,
             (Way::Webhook(_), Some(told)) => told,
             (Way::Command(_), Some(told)) => told.max(from),
         };
-        let state = HeraldState { way: way.to_owned(), seq, error: None };
+        let state = NotificationCursor { channel: way.to_owned(), seq, error: None };
         self.keep(state.clone()).await?;
         Ok(state)
     }
@@ -264,7 +267,7 @@ impl Telling {
     }
 
     /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
-    async fn tell(&mut self, event: &Event, state: &mut HeraldState) -> Result<bool, HeraldError> {
+    async fn tell(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, HeraldError> {
         let way = Arc::clone(&self.way);
         match &*way {
             Way::Command(words) => {
@@ -277,7 +280,12 @@ impl Telling {
         }
     }
 
-    async fn post(&mut self, webhook: &Webhook, event: &Event, state: &mut HeraldState) -> Result<bool, HeraldError> {
+    async fn post(
+        &mut self,
+        webhook: &Webhook,
+        event: &Event,
+        state: &mut NotificationCursor,
+    ) -> Result<bool, HeraldError> {
         let mut wait = FIRST_WAIT;
         loop {
             match webhook.post(&event.id, event.text.clone()).await {
@@ -311,19 +319,19 @@ impl Telling {
         &mut self,
         event: &Event,
         error: Option<String>,
-        state: &mut HeraldState,
+        state: &mut NotificationCursor,
     ) -> Result<(), HeraldError> {
         let error = match *self.way {
             // Whether it went well is known later.
             Way::Command(_) => state.error.take(),
             Way::Webhook(_) => error,
         };
-        *state = HeraldState { seq: event.seq, error, way: self.way.name().to_owned() };
+        *state = NotificationCursor { seq: event.seq, error, channel: self.way.name().to_owned() };
         self.keep(state.clone()).await
     }
 
     /// Keeps what became of the calls of a command that have ended.
-    async fn keep_trouble(&mut self, state: &mut HeraldState) -> Result<(), HeraldError> {
+    async fn keep_trouble(&mut self, state: &mut NotificationCursor) -> Result<(), HeraldError> {
         let Some(ended) = self.calls.ended() else { return Ok(()) };
         let error = ended.err().map(|reason| text::clean(&reason));
         if let Some(reason) = error.as_ref().filter(|_| error != state.error) {
@@ -336,10 +344,12 @@ impl Telling {
         self.keep(state.clone()).await
     }
 
-    async fn keep(&mut self, state: HeraldState) -> Result<(), HeraldError> {
-        self.kept = state.seq;
-        let (store, profile) = (self.setup.store.clone(), self.setup.profile.clone());
-        Ok(spawn_blocking(move || store.herald_at(&profile, state).wait()).await??)
+    async fn keep(&mut self, cursor: NotificationCursor) -> Result<(), HeraldError> {
+        self.kept = cursor.seq;
+        let operation = Operation::MoveNotificationCursor { profile: self.setup.profile.clone(), cursor };
+        let _still = self.setup.clock.hold();
+        self.setup.store.apply(operation, self.setup.clock.now().wall).await?;
+        Ok(())
     }
 }
 

@@ -9,9 +9,8 @@ use chrono::TimeDelta;
 
 use super::*;
 use crate::{
-    alerts,
     domain::{fixtures, ids::RowId, status::RouterStatus},
-    store::Seen,
+    store::testing,
 };
 
 /// An event as these tests know it.
@@ -33,8 +32,8 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-        store.import("default", (1..=9).map(fixtures::new).collect(), at(0)).wait().unwrap();
-        store.import("other", vec![fixtures::new(10)], at(0)).wait().unwrap();
+        testing::track(&store, "default", (1..=9).map(fixtures::new).collect(), at(0));
+        testing::track(&store, "other", vec![fixtures::new(10)], at(0));
         let clock = Clock::system();
         let setup = Setup { store, profile: "default".into(), clock, render: plain };
         Self { folder, setup }
@@ -42,17 +41,17 @@ impl Bench {
 
     /// An alert is raised for the transaction in this row.
     fn raise(&self, row: i64) {
-        let seen = Seen { transaction: RowId(row), observation: fixtures::says(RouterStatus::NeedsGas), at: at(row) };
-        self.setup.store.observe(seen, alerts::judge).wait().unwrap();
+        testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
 
-    fn state(&self, way: &str) -> Option<HeraldState> {
-        self.setup.store.reader().unwrap().herald("default", way).unwrap()
+    fn state(&self, way: &str) -> Option<NotificationCursor> {
+        let cursors = self.setup.store.reader().unwrap().notification_cursors("default").unwrap();
+        cursors.into_iter().find(|cursor| cursor.channel == way)
     }
 
     /// Waits until that holds of a way.
-    async fn until(&self, way: &str, holds: impl Fn(&HeraldState) -> bool) -> HeraldState {
-        let mut commits = self.setup.store.subscribe().unwrap();
+    async fn until(&self, way: &str, holds: impl Fn(&NotificationCursor) -> bool) -> NotificationCursor {
+        let mut commits = self.setup.store.subscribe(Wake::AnyCommit).unwrap();
         loop {
             commits.mark_unchanged();
             if let Some(state) = self.state(way).filter(&holds) {
@@ -218,7 +217,7 @@ async fn what_stands_far_down_the_feed_is_told_before_the_end() {
     let words = appends_to(&heard);
     let herald = Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap();
     let many = (100..100 + 3 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
-    bench.setup.store.import("default", many, at(0)).wait().unwrap();
+    testing::track(&bench.setup.store, "default", many, at(0));
     bench.raise(1);
     herald.finish(Duration::from_secs(30)).await;
     assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{}\n", raised(1)));
@@ -249,7 +248,7 @@ async fn how_far_it_is_is_kept_also_where_there_is_nothing_to_tell() {
     let herald = Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap();
     let begun = bench.until("webhook", |_| true).await;
     let many = (100..100 + FAR + 2 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
-    bench.setup.store.import("default", many, at(0)).wait().unwrap();
+    testing::track(&bench.setup.store, "default", many, at(0));
     bench.until("webhook", |state| state.seq > begun.seq + FAR).await;
     herald.finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [""; 0]);

@@ -15,6 +15,7 @@ mod paste;
 mod redact;
 mod request;
 mod source;
+mod spool;
 #[cfg(test)]
 mod tests;
 mod ticket;
@@ -36,6 +37,7 @@ pub use hashes::oddity;
 pub use lines::{LineReader, Taken};
 pub use paste::{Content, Origin, Pasted, paste};
 pub use redact::without_id;
+pub use spool::{Duplicate, ImportSpool};
 pub use ticket::ticket;
 
 /// How a file is written.

@@ -11,8 +11,12 @@ use prometheus_client::{
 use super::Profile;
 use crate::{
     clock::Now,
-    domain::{span, status::RouterStatus},
-    store::{PollerReport, Reader, StoreError},
+    domain::{
+        poller::{PollerHealth, PollerReport},
+        span,
+        status::RouterStatus,
+    },
+    store::{Reader, StoreError},
 };
 
 /// A number that isn't whole.
@@ -79,7 +83,7 @@ impl Gauges {
         for status in RouterStatus::DOCUMENTED {
             count(status.name()).set(0);
         }
-        for (status, found) in reader.by_status(profile)? {
+        for (status, found) in reader.count_by_status(profile)? {
             let name = status.as_ref().map_or("unanswered", RouterStatus::name);
             count(name).inc_by(whole(found));
         }
@@ -87,7 +91,7 @@ impl Gauges {
     }
 
     fn alerts(&self, reader: &Reader, profile: &str, now: Now) -> Result<(), StoreError> {
-        for (rule, counts) in reader.alerts_by_rule(profile, now.wall)? {
+        for (rule, counts) in reader.alerts_by_rule(Some(profile), now.wall)? {
             for (state, count) in ["firing", "set_aside"].into_iter().zip(counts) {
                 let profile = profile.to_owned();
                 let labels = Standing { profile, rule: rule.name(), severity: rule.severity().name(), state };
@@ -105,7 +109,7 @@ impl Gauges {
             (&self.needed, need.polls),
             (&self.allowed, need.allowed),
             (&self.share, report.share),
-            (&self.paused, f64::from(u8::from(report.health == "paused"))),
+            (&self.paused, f64::from(u8::from(report.health == PollerHealth::Paused))),
         ] {
             gauge.get_or_create(of).set(number);
         }

@@ -44,7 +44,7 @@ pub use self::requests::{Counted, Requests};
 use crate::{
     clock::Clock,
     domain::change::{Change, What},
-    store::{Follower, SharedReader, Store, StoreError},
+    store::{FeedReader, SharedReader, Store, StoreError, Wake},
 };
 
 /// What OpenMetrics text is called.
@@ -140,7 +140,7 @@ impl Metrics {
         counted.register_with_unit("detection_delay", said, Unit::Seconds, delays.clone());
         let told = Told {
             counted,
-            reader: store.shared_reader()?,
+            reader: SharedReader::new(store.reader()?),
             profiles,
             clock: clock.clone(),
             is_loopback: address.ip().is_loopback(),
@@ -148,9 +148,9 @@ impl Metrics {
         let profiles: Arc<[String]> = told.profiles.as_slice().into();
         let router = Router::new().route("/metrics", get(answer)).with_state(Arc::new(told));
         let mut tasks = JoinSet::new();
-        let (news, follower) = (store.subscribe_to_news()?, Follower::new(store)?);
+        let (news, follower) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
         // What was before isn't counted; what comes from here on is.
-        let follower = spawn_blocking(move || follower.news().map(|_| follower)).await??;
+        let follower = spawn_blocking(move || follower.changes().map(|_| follower)).await??;
         tasks.spawn(watch_delays((news, follower), profiles, delays));
         tasks.spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
@@ -204,11 +204,15 @@ impl Told {
 }
 
 /// Counts how late changes of these profiles' statuses are seen, whoever polls.
-async fn watch_delays((mut news, follower): (watch::Receiver<u64>, Follower), profiles: Arc<[String]>, delays: Delays) {
+async fn watch_delays(
+    (mut news, follower): (watch::Receiver<u64>, FeedReader),
+    profiles: Arc<[String]>,
+    delays: Delays,
+) {
     loop {
         let (follower, profiles) = (follower.clone(), Arc::clone(&profiles));
         let seen = spawn_blocking(move || {
-            follower.news_with(|news, reader| {
+            follower.changes_with(|news, reader| {
                 let mut gaps = Vec::new();
                 for change in news.changes.iter().filter(|change| profiles.contains(&change.profile)) {
                     let gap = showed_a_change(change).map(|answer| reader.gap_before(answer)).transpose()?.flatten();

@@ -6,16 +6,17 @@ use tokio::{
 
 use super::*;
 use crate::{
-    alerts,
     domain::{
         fixtures,
         ids::RowId,
         observation::{Failure, Observation},
+        operation::Operation,
+        poller::{PollerHealth, PollerReport},
         status::RouterStatus,
         transaction::Told as Asked,
     },
     poller::Wire,
-    store::{PollerReport, Seen},
+    store::testing,
 };
 
 /// A wire that answers each request with the next of these.
@@ -36,8 +37,7 @@ fn at(seconds: i64) -> DateTime<chrono::Utc> {
 }
 
 fn observe(store: &Store, row: i64, observation: Observation, seconds: i64) {
-    let seen = Seen { transaction: RowId(row), observation, at: at(seconds) };
-    store.observe(seen, alerts::judge).wait().unwrap();
+    testing::observe(store, RowId(row), observation, at(seconds));
 }
 
 /// What is answered there: the head, and the body.
@@ -82,8 +82,8 @@ fn value<'a>(text: &'a str, name: &str) -> &'a str {
 async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-    store.import("default", (1..=4).map(fixtures::new).collect(), at(0)).wait().unwrap();
-    store.import("other", vec![fixtures::new(9)], at(0)).wait().unwrap();
+    testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0));
+    testing::track(&store, "other", vec![fixtures::new(9)], at(0));
     observe(&store, 1, fixtures::says(RouterStatus::Success), 10);
     observe(&store, 2, fixtures::says(RouterStatus::NeedsGas), 20);
     observe(&store, 3, fixtures::says(RouterStatus::Unknown("in_limbo".into())), 30);
@@ -93,10 +93,12 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
         id: "…7f3a".into(),
         rps: 10.0,
         used: 2.5,
-        health: "live".into(),
+        health: PollerHealth::Live,
         ..PollerReport::default()
     };
-    store.report("default", report).wait().unwrap();
+    let reported = report.at;
+    let report = Operation::ReportPolling { profile: "default".into(), report: Box::new(report) };
+    testing::apply(&store, report, reported).unwrap();
     let requests = Requests::default();
     let failure = Observation {
         latency: std::time::Duration::from_millis(300),
@@ -159,7 +161,7 @@ fn the_dashboard_asks_for_what_there_is(text: &str) {
 async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_anything() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-    store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap();
+    testing::track(&store, "default", vec![fixtures::new(1)], at(0));
     let clock = Clock::starting_at(at(500));
     let metrics = served(&store, &["default"], &Requests::default(), &clock).await;
     let text = async || get(&metrics.url()).await.1;

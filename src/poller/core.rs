@@ -6,11 +6,11 @@ use std::{collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use super::health::{Health, News};
+use super::health::Health;
 use crate::{
     budget::{Budget, Refused, Returned, Ticket},
     clock::{Mono, Now},
-    domain::{ids::RowId, need::Need, observation::Failure},
+    domain::{ids::RowId, need::Need, observation::Failure, operation::ProfileEvent, poller::PollerHealth},
     schedule::{Ending, Next, Scheduler},
 };
 
@@ -187,7 +187,7 @@ impl Core {
     }
 
     /// Takes in how a request ended; `jitter` is between 0 and 1.
-    pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<News> {
+    pub fn ended(&mut self, ended: Ended<'_>, jitter: f64) -> Option<ProfileEvent> {
         let Ended { question, ticket, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
         let returned = match failure {
@@ -220,7 +220,7 @@ impl Core {
     /// With nothing left to ask, no answer can end what stands in the way: it is over.
     ///
     /// A refused ID and a service out of reach stay what they are until the next probe would have been.
-    pub fn stand_down(&mut self, now: Mono) -> Option<News> {
+    pub fn stand_down(&mut self, now: Mono) -> Option<ProfileEvent> {
         if self.health.probe_at().is_some_and(|probe| probe > now) {
             return None;
         }
@@ -267,11 +267,11 @@ impl Core {
         now.since(self.started)
     }
 
-    /// How it goes, in a word, and until when nothing is sent, if so.
-    pub fn health(&self, now: Mono) -> (&'static str, Option<Mono>) {
+    /// The health of the polling, and the end of the time in which nothing is sent.
+    pub fn health(&self, now: Mono) -> (PollerHealth, Option<Mono>) {
         let resting_until = self.budget.ledger().pace.resting_until();
         let until = self.health.probe_at().unwrap_or_default().max(resting_until);
-        (self.health.word(), Some(until).filter(|until| *until > now))
+        (self.health.kind(), Some(until).filter(|until| *until > now))
     }
 }
 
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    fn end(core: &mut Core, sent: (Question, Ticket), failure: Option<&Failure>, at: Now) -> Option<News> {
+    fn end(core: &mut Core, sent: (Question, Ticket), failure: Option<&Failure>, at: Now) -> Option<ProfileEvent> {
         let (question, ticket) = sent;
         core.ended(Ended { question, ticket, at, now: at.mono, failure }, 0.0)
     }
@@ -403,7 +403,7 @@ mod tests {
                 Action::WaitForNews => panic!("nothing is under way"),
             }
         }
-        assert_eq!(core.health(at(millis).mono).0, "live");
+        assert_eq!(core.health(at(millis).mono).0, PollerHealth::Live);
         assert!(asked[2] > 2 * asked[1] && asked[3] > 2 * asked[1] && asked[1] > 10, "{asked:?}");
     }
 
@@ -429,7 +429,7 @@ mod tests {
         let mut core = core(10.0, 20);
         let first = send(&mut core, at(0));
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
-        assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(News::Throttled(_))));
+        assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
         assert_eq!(core.counts(), Counts { requests: 1, throttled: 1, failed: 0 });
     }
@@ -454,8 +454,11 @@ mod tests {
         let route = send(&mut core, at(0));
         let refused = Failure::Unauthorized("invalid".into());
         assert!(end(&mut core, route, Some(&refused), at(100)).is_some());
-        assert_eq!((core.stand_down(at(60_000).mono), core.health(at(60_000).mono).0), (None, "unauthorized"));
-        assert_eq!(core.stand_down(at(60_100).mono), Some(News::Recovered));
+        assert_eq!(
+            (core.stand_down(at(60_000).mono), core.health(at(60_000).mono).0),
+            (None, PollerHealth::Unauthorized)
+        );
+        assert_eq!(core.stand_down(at(60_100).mono), Some(ProfileEvent::Recovered));
     }
 
     #[test]

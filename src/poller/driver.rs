@@ -1,9 +1,10 @@
 //! The tokio driver: asks the core what to do, does it, and writes what came.
 //!
-//! It decides nothing by itself. Every request is a task of one set, so that a panic ends the poller with an error
-//! instead of a slot that never comes back; when it is stopped it sends nothing more and waits for what is under way.
+//! It decides nothing by itself. It keeps in memory what it polls and follows the store's feed, so that a request costs no
+//! read. Every request is a task of one set, so that a panic ends the poller with an error instead of a slot that never comes
+//! back; when it is stopped it sends nothing more and waits for what is in flight.
 
-use std::{collections::BTreeMap, path::PathBuf, pin::pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -11,87 +12,40 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use tokio::{
     sync::watch,
-    task::{JoinError, JoinSet, spawn_blocking},
+    task::{JoinSet, spawn_blocking},
 };
 
 use super::{
     core::{Action, Core, Counts, Ended, Question},
-    health::News,
     journal,
-    outlook::{Eyes, Seen, Turn},
-    report::{Reporter, SILENT},
+    poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
+    report::{self, Reporter, SILENT},
+    setup::{PollerError, Scope, Setup},
     shortage::Shortage,
     takeover,
     wire::Wire,
 };
 use crate::{
-    alerts,
     budget::{Budget, Ticket},
-    clock::{Clock, Mono, Now},
+    clock::{Mono, Now},
     domain::{
-        alert::{Alert, AlertStep, Rule, Subject},
+        alert::{Alert, Rule, Subject},
         change::What,
         experience::Experience,
         ids::RowId,
         need::Need,
         observation::Failure,
+        operation::{Operation, ProfileEvent, QuoteKey, TransactionKey},
+        poller::{PollerHealth, PollerReport},
+        record::RecordView,
         transaction::Transaction,
     },
-    process::lock::{KernelLock, LockError},
-    store::{self, Follower, Observed, PollerReport, ProfileEvent, Reader, Receipt, Store, StoreError},
+    process::lock::KernelLock,
+    store::{AlertQuery, FeedReader, Observed, Reader, StoreError, Wake},
 };
 
-/// How long a stopped poller waits for the answers that are under way.
+/// How long a stopped poller waits for the answers that are in flight.
 const DRAIN: Duration = Duration::from_secs(2);
-
-/// What a poller needs.
-pub struct Setup<W> {
-    /// Where it reads what to poll, and writes what it hears.
-    pub store: Store,
-    /// What it asks.
-    pub wire: Arc<W>,
-    /// Its time.
-    pub clock: Clock,
-    /// The profile whose transactions it polls.
-    pub profile: String,
-    /// The limit of the ID, in requests per second.
-    pub rps: f64,
-    /// What may be shown of the ID.
-    pub shown_id: String,
-    /// Of base URL and ID.
-    pub fingerprint: String,
-    /// The folder in which the ID's ledger lies; `None` if store and budget are nobody else's.
-    pub shared: Option<PathBuf>,
-    /// How much more a delay costs for transactions with these labels.
-    pub weights: BTreeMap<String, f64>,
-    /// What it sends of its own accord.
-    pub scope: Scope,
-    /// For the jitter.
-    pub seed: u64,
-}
-
-/// What a poller sends of its own accord. What people ask for it sends in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// It polls whatever is unsettled.
-    Everything,
-    /// Nothing.
-    RequestsOnly,
-}
-
-/// Why a poller ended before it was stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum PollerError {
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A file of the budget can't be used.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// A task panicked.
-    #[error("a task of the poller failed: {0}")]
-    Task(#[from] JoinError),
-}
 
 /// What a request's task brings back.
 struct Done {
@@ -99,18 +53,19 @@ struct Done {
     ticket: Ticket,
     at: Now,
     failure: Option<Failure>,
-    kept: Result<Option<Observed>, StoreError>,
+    /// What keeping the answer came to; `None` of a route.
+    kept: Result<Option<Box<Observed>>, StoreError>,
 }
 
-/// Polls until `stop` resolves, then waits for what is under way. While another process polls this profile of this store it
-/// waits for that one's end.
+/// Polls until `stop` resolves, then waits for what is in flight. While another process polls this profile of this store it waits
+/// for that process to end.
 ///
 /// Once the store can't keep anything any more it sends nothing, and waits to be stopped: whoever shows the store goes on.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
     match poll(setup, stop.clone()).await {
         Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
-            store.note(&error);
+            store.report_fault(&error);
             tracing::error!(profile, "nothing is polled any more: {error}");
             stop.await;
             Ok(())
@@ -132,20 +87,20 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         driver.report(now, false);
         let wake = match driver.core.next(now) {
             Action::Send(Question::Status(id), ticket) => {
-                driver.ask_status(id, ticket).await?;
+                driver.send_status(id, ticket, now);
                 continue;
             }
             Action::Send(Question::Route(id), ticket) => {
-                driver.ask_route(id, ticket).await?;
+                driver.send_route(id, ticket).await?;
                 continue;
             }
             Action::WaitUntil(moment) => moment.min(driver.reporter.next(now.mono)),
             Action::WaitForNews => {
                 // Who polls nothing of its own accord can't know that nothing is left to ask.
                 if driver.setup.scope == Scope::Everything
-                    && let Some(news) = driver.core.stand_down(now.mono)
+                    && let Some(event) = driver.core.stand_down(now.mono)
                 {
-                    driver.tell(&news, now).await?;
+                    driver.record_event(event, now).await?;
                 }
                 driver.reporter.next(now.mono)
             }
@@ -155,7 +110,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         tokio::select! {
             () = &mut stop => break,
             Some(done) = driver.requests.join_next() => driver.ended(done?).await?,
-            _ = driver.news.changed() => driver.follow().await?,
+            _ = driver.wakeups.changed() => driver.follow().await?,
             () = clock.sleep_until(wake) => {}
         }
     }
@@ -166,11 +121,17 @@ struct Driver<W> {
     setup: Setup<W>,
     core: Core,
     requests: JoinSet<Done>,
-    news: watch::Receiver<u64>,
-    /// To poll this profile of this store, unless that is nobody else's.
+    wakeups: watch::Receiver<u64>,
+    /// The role of polling this profile of this store; `None` if no other process uses the store.
     _role: Option<KernelLock>,
-    follower: Follower,
-    /// What was learned of how long things take.
+    feed: FeedReader,
+    /// What a request for each polled transaction needs.
+    targets: HashMap<RowId, PollTarget>,
+    /// The transactions of the requests that are in flight, each with whether the feed changed it meanwhile.
+    in_flight: HashMap<RowId, bool>,
+    /// Routes that are to be asked for.
+    routes: HashMap<i64, QuoteKey>,
+    /// What is known of durations.
     experience: Arc<Experience>,
     shortage: Shortage,
     jitter: Pcg64Mcg,
@@ -180,10 +141,10 @@ struct Driver<W> {
 
 impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
-        // From here on news wake us: what is written between this and the first reading is read twice, never missed. What
-        // our own answers say we take in with them.
-        let news = setup.store.subscribe_but_for_answers()?;
-        let follower = Follower::new(&setup.store)?;
+        // From here on changes wake us: what is written between this and the first read is read twice, never missed. What our
+        // own answers say comes with their receipts.
+        let wakeups = setup.store.subscribe(Wake::NotAnswers)?;
+        let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
         let budget = match &setup.shared {
             None => Budget::own(setup.rps, now.mono),
@@ -193,8 +154,11 @@ impl<W: Wire> Driver<W> {
             core: Core::new(budget, now.mono),
             _role: role,
             requests: JoinSet::new(),
-            news,
-            follower,
+            wakeups,
+            feed,
+            targets: HashMap::new(),
+            in_flight: HashMap::new(),
+            routes: HashMap::new(),
             experience: Arc::default(),
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
@@ -203,33 +167,18 @@ impl<W: Wire> Driver<W> {
             setup,
         };
         driver.follow().await?;
-        let alerts = driver.read(Reader::profile_alerts).await?;
-        if driver.of_profile(&alerts).any(|alert| alert.rule.is_outage()) {
+        let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
+        let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == driver.setup.profile;
+        let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
+        if own.iter().any(|rule| rule.is_outage()) {
             driver.core.expect_recovery();
         }
-        let was_short = driver.of_profile(&alerts).any(|alert| alert.rule == Rule::BudgetShort);
-        driver.shortage = Shortage::new(was_short);
+        driver.shortage = Shortage::new(own.contains(&Rule::BudgetShort));
         Ok(driver)
     }
 
-    fn of_profile<'a>(&'a self, alerts: &'a [Alert]) -> impl Iterator<Item = &'a Alert> {
-        let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == self.setup.profile;
-        alerts.iter().filter(own)
-    }
-
-    fn carry_out(&mut self, turn: Turn, now: Now) {
-        match turn.standing {
-            None => self.core.scheduler.forget(turn.id),
-            Some(standing) => self.core.scheduler.watch(turn.id, standing, now),
-        }
-        if turn.once {
-            // It is asked about once, but not within five seconds of an earlier process's request.
-            self.core.scheduler.forget(turn.id);
-        }
-    }
-
-    fn eyes(&self) -> Eyes {
-        Eyes {
+    fn context(&self) -> PlanContext {
+        PlanContext {
             profile: self.setup.profile.clone(),
             scope: self.setup.scope,
             weights: self.setup.weights.clone(),
@@ -237,85 +186,107 @@ impl<W: Wire> Driver<W> {
         }
     }
 
+    /// Polls a transaction as planned from now on.
+    fn schedule(&mut self, plan: PollPlan, now: Now) {
+        match plan.polled {
+            None => self.forget(plan.id),
+            Some((standing, target)) => {
+                self.core.scheduler.watch(plan.id, standing, now);
+                self.targets.insert(plan.id, target);
+            }
+        }
+        if plan.is_requested_only {
+            // It is polled once, but not within five seconds of an earlier process's request.
+            self.core.scheduler.forget(plan.id);
+        }
+    }
+
+    fn forget(&mut self, id: RowId) {
+        self.core.scheduler.forget(id);
+        self.targets.remove(&id);
+    }
+
     /// Reads the store on the pool for blocking work: SQLite may wait for the disk.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, PollerError> {
-        let follower = self.follower.clone();
-        Ok(spawn_blocking(move || follower.read(work)).await??)
+        let feed = self.feed.clone();
+        Ok(spawn_blocking(move || feed.read(work)).await??)
     }
 
-    /// Takes in what changed in the store: new transactions, settled ones, what a person asked for.
+    /// Applies every change of the store: new transactions, settled ones, what a person asked for.
     async fn follow(&mut self) -> Result<(), PollerError> {
-        while self.look().await? {}
+        while self.apply_changes().await? {}
         Ok(())
     }
 
-    /// Takes in a part of it; whether there is more.
-    async fn look(&mut self) -> Result<bool, PollerError> {
-        let (follower, eyes, now) = (self.follower.clone(), self.eyes(), self.setup.clock.now());
-        let seen = spawn_blocking(move || Seen::look(&follower, eyes, now)).await??;
+    /// Applies one portion of changes. Returns `true` if more are waiting.
+    async fn apply_changes(&mut self) -> Result<bool, PollerError> {
+        let (feed, context, now) = (self.feed.clone(), self.context(), self.setup.clock.now());
+        let read = spawn_blocking(move || StoreChanges::read(&feed, context, now)).await??;
         let now = self.setup.clock.now();
-        self.experience = seen.experience;
-        self.core.scheduler.look_at(seen.open);
-        self.core.pause(seen.paused_until);
-        let anew = seen.news.anew;
-        for turn in seen.turns {
-            let (id, asked_for) = (turn.id, turn.asked_for);
-            self.carry_out(turn, now);
-            // What was asked for while nobody listened. Later on each request is an entry of its own.
-            if anew && asked_for {
+        self.experience = read.experience;
+        self.core.scheduler.look_at(read.requests.open);
+        self.core.pause(read.requests.paused_until);
+        let changes = read.changes;
+        for plan in read.plans {
+            let (id, is_requested) = (plan.id, plan.is_requested);
+            self.in_flight.entry(id).and_modify(|has_changed| *has_changed = true);
+            self.schedule(plan, now);
+            // What was requested while nobody polled. Later on each request is an entry of its own.
+            if changes.resync && is_requested {
                 self.core.scheduler.request(id, now);
             }
         }
-        let own = || seen.news.changes.iter().filter(|change| change.profile == self.setup.profile);
-        if anew || own().any(|change| matches!(change.what, What::QuoteAsked { .. })) {
-            let profile = self.setup.profile.clone();
-            let pending = self.read(move |reader| reader.pending_quotes(&profile, now.wall)).await?;
-            pending.into_iter().for_each(|id| self.core.request_route(id));
+        for quote in read.requests.quotes {
+            self.core.request_route(quote.id);
+            self.routes.insert(quote.id, quote.key());
         }
-        for change in own() {
+        let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
+        for change in own {
             if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
                 self.core.scheduler.request(id, now);
             }
         }
-        Ok(seen.news.more)
+        Ok(changes.more)
     }
 
-    async fn ask_status(&mut self, id: RowId, ticket: Ticket) -> Result<(), PollerError> {
+    fn send_status(&mut self, id: RowId, ticket: Ticket, now: Now) {
         let question = Question::Status(id);
-        let Some(transaction) = self.read(move |reader| reader.outline(id)).await? else {
-            self.core.gone(question, ticket, self.setup.clock.now());
-            return Ok(());
+        let Some(PollTarget { told, status }) = self.targets.get(&id).cloned() else {
+            self.core.gone(question, ticket, now);
+            return;
         };
-        // What was learned since counts from here on.
-        let now = self.setup.clock.now();
-        let Some(turn) = self.eyes().turn(&transaction, now).filter(|turn| turn.standing.is_some()) else {
-            // It settled, or a person stopped it, a moment ago.
-            self.core.scheduler.forget(id);
+        self.in_flight.insert(id, false);
+        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
+        let profile = self.setup.profile.clone();
+        self.requests.spawn(async move {
+            let observation = wire.status(&told).await;
+            let at = clock.now();
+            let failure = observation.outcome.failure().cloned();
+            journal::answer(&profile, &told, status.as_ref(), &observation);
+            let (from_chain, hash) = (told.from_chain.clone(), told.transaction_id.clone());
+            let transaction = TransactionKey { profile, from_chain, hash };
+            let operation = Operation::Observe { transaction, observation: Box::new(observation) };
+            let _hold = clock.hold();
+            let kept = store.apply(operation, at.wall).await.and_then(|outcome| outcome.observed().map(Some));
+            Done { question, ticket, at, failure, kept }
+        });
+    }
+
+    async fn send_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
+        let (question, now) = (Question::Route(id), self.setup.clock.now());
+        let Some(quote) = self.routes.remove(&id) else {
             self.core.gone(question, ticket, now);
             return Ok(());
         };
-        self.carry_out(turn, now);
-        let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
-        self.requests.spawn(async move {
-            let observation = wire.status(&transaction.told).await;
-            let at = clock.now();
-            let failure = observation.outcome.failure().cloned();
-            journal::answer(&transaction, &observation);
-            let seen = store::Seen { transaction: id, observation, at: at.wall };
-            let kept = keep(move || store.observe(seen, alerts::judge).wait().map(Some)).await;
-            Done { question, ticket, at, failure, kept }
-        });
-        Ok(())
-    }
-
-    async fn ask_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
-        let question = Question::Route(id);
-        let (store, now) = (self.setup.store.clone(), self.setup.clock.now());
-        // Another process may have taken it on, or nobody waits for it any more.
-        let claimed = spawn_blocking(move || store.claim_quote(id, now.wall).wait()).await?;
+        // Another process may have claimed it, or nobody waits for it any more.
+        let claimed = {
+            let _hold = self.setup.clock.hold();
+            let operation = Operation::ClaimQuote { quote: quote.clone() };
+            self.setup.store.apply(operation, now.wall).await.and_then(|outcome| outcome.claimed())
+        };
         let Some(request) = claimed.or_else(|error| self.not_kept(error).map(|()| None))? else {
             self.core.gone(question, ticket, now);
             return Ok(());
@@ -329,7 +300,8 @@ impl<W: Wire> Driver<W> {
             if let Some(failure) = &failure {
                 journal::failure(failure, observation.body.as_deref(), (&profile, "a route"));
             }
-            let kept = keep(move || store.answer_quote(id, observation, at.wall).wait().map(|()| None)).await;
+            let _hold = clock.hold();
+            let kept = store.apply(Operation::AnswerQuote { quote, observation }, at.wall).await.map(|_| None);
             Done { question, ticket, at, failure, kept }
         });
         Ok(())
@@ -337,14 +309,18 @@ impl<W: Wire> Driver<W> {
 
     async fn ended(&mut self, done: Done) -> Result<(), PollerError> {
         let Done { question, ticket, at, failure, kept } = done;
-        // What concerns a route alone is told to whoever asked for it.
+        let has_changed = match question {
+            Question::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
+            Question::Route(_) => false,
+        };
+        // A failure that concerns a route alone is for whoever asked for the route.
         if let (Some(failure), Question::Status(_)) = (&failure, question) {
             self.last_error = Some(failure.line());
         }
-        // A status will be asked for again, and may be kept then. A route is lost, and whoever waits is told so.
+        // A status will be asked for again, and may be kept then. A route is lost, and whoever waits learns it.
         let observed = kept.or_else(|error| self.not_kept(error).map(|()| None))?;
         let jitter = self.jitter.random();
-        let news = self
+        let event = self
             .core
             .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
         if let Some(Failure::Throttled { .. }) = failure {
@@ -352,38 +328,40 @@ impl<W: Wire> Driver<W> {
             journal::slowed(&self.setup.profile, (&ledger.pace, ledger.limit()), at.mono);
         }
         if let (Question::Status(id), Some(observed)) = (question, observed) {
-            self.take_in(id, observed).await?;
+            self.replan(id, *observed, has_changed).await?;
         }
-        match news {
-            Some(news) => self.tell(&news, at).await,
+        match event {
+            Some(event) => self.record_event(event, at).await,
             None => Ok(()),
         }
     }
 
-    /// Goes by what an answer of our own has made of its transaction. What others have written meanwhile counts all the same:
-    /// before it is asked about again it is read anew, and before it is forgotten.
-    async fn take_in(&mut self, id: RowId, observed: Observed) -> Result<(), PollerError> {
-        if observed.has_taught {
-            let profile = self.setup.profile.clone();
-            self.experience = Arc::new(self.read(move |reader| reader.experience(&profile)).await?);
+    /// Plans anew by what an answer of our own made of its transaction, unless the feed changed the transaction meanwhile, and
+    /// learns from the answer's durations.
+    async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
+        if !observed.samples.is_empty() {
+            let experience = Arc::make_mut(&mut self.experience);
+            observed.samples.iter().for_each(|sample| experience.add(sample));
         }
-        let turn = |transaction: Option<Transaction>, now| self.eyes().turn(&transaction?, now);
-        let mut now = self.setup.clock.now();
-        let mut turn_of = turn(observed.transaction, now);
-        if turn_of.as_ref().is_none_or(|turn| turn.standing.is_none()) {
-            // Nobody looks again at what is forgotten: it is as it stands now that counts.
-            let transaction = self.read(move |reader| reader.outline(id)).await?;
-            now = self.setup.clock.now();
-            turn_of = turn(transaction, now);
-        }
-        match turn_of {
-            Some(turn) => self.carry_out(turn, now),
-            None => self.core.scheduler.forget(id),
+        if has_changed {
+            // Before the answer was applied, or after: what the store holds now counts.
+            let header = self.read(move |reader| reader.header(id)).await?;
+            self.replan_as(id, header.as_ref());
+        } else {
+            self.replan_as(id, observed.transaction.as_ref());
         }
         Ok(())
     }
 
-    /// Something wasn't kept. That ends it only if nothing will be.
+    fn replan_as<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
+        let now = self.setup.clock.now();
+        match transaction.and_then(|transaction| self.context().plan(transaction, now)) {
+            Some(plan) => self.schedule(plan, now),
+            None => self.forget(id),
+        }
+    }
+
+    /// Something wasn't kept. That ends the poller only if nothing will be.
     fn not_kept(&mut self, error: StoreError) -> Result<(), StoreError> {
         if error.is_lasting() {
             return Err(error);
@@ -393,62 +371,57 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    /// Writes what concerns the whole profile: an entry of the feed, and its alerts.
-    async fn tell(&mut self, news: &News, at: Now) -> Result<(), PollerError> {
-        journal::news(&self.setup.profile, news);
-        let standing = self.read(Reader::profile_alerts).await?;
-        let own: Vec<Alert> = self.of_profile(&standing).cloned().collect();
-        let event = ProfileEvent {
-            profile: self.setup.profile.clone(),
-            at: at.wall,
-            what: Some(news.what()),
-            alerts: alerts::judge_profile(news.condition(), &own),
+    /// Writes what concerns the whole profile.
+    async fn record_event(&mut self, event: ProfileEvent, at: Now) -> Result<(), PollerError> {
+        journal::event(&self.setup.profile, &event);
+        let has_recovered = event == ProfileEvent::Recovered;
+        let operation = Operation::RecordProfileEvent { profile: self.setup.profile.clone(), event };
+        let kept = {
+            let _hold = self.setup.clock.hold();
+            self.setup.store.apply(operation, at.wall).await
         };
-        let store = self.setup.store.clone();
-        if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
-            tracing::error!(profile = self.setup.profile, "news of the profile was not kept: {error}");
+        if let Err(error) = kept {
+            tracing::error!(profile = self.setup.profile, "an event of the profile was not kept: {error}");
         }
-        if *news == News::Recovered { self.confirm_overdue(at).await } else { Ok(()) }
+        if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
 
-    /// While the trouble stood no overdue alert was raised: what is overdue without one is asked about again soon.
+    /// While no answer came no overdue alert was raised: what is overdue without one is polled again soon.
     async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
-        let eyes = self.eyes();
-        for (id, standing) in self.read(move |reader| eyes.unconfirmed(reader, now)).await? {
+        let context = self.context();
+        for (id, standing) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
             self.core.scheduler.watch(id, standing, now);
         }
         Ok(())
     }
 
-    /// Raises or ends the alert that the budget is short. Who sends nothing of its own accord needs none.
+    /// Raises or clears the alert that the budget is short. A poller that sends nothing of its own accord needs none.
     async fn weigh_need(&mut self, now: Now) -> Result<(), PollerError> {
-        let need = self.core.need();
         if self.setup.scope == Scope::RequestsOnly {
             return Ok(());
         }
-        let Some(short) = self.shortage.take_in(&need, now.mono) else { return Ok(()) };
-        let standing = self.read(Reader::profile_alerts).await?;
-        let standing = self.of_profile(&standing).find(|alert| alert.rule == Rule::BudgetShort).map(|alert| alert.id);
-        let step = match (short, standing) {
-            (true, None) => AlertStep::Raise { rule: Rule::BudgetShort, message: need.sentence() },
-            (false, Some(id)) => AlertStep::Clear { id, rule: Rule::BudgetShort },
-            _ => return Ok(()),
-        };
-        let event = ProfileEvent { profile: self.setup.profile.clone(), at: now.wall, what: None, alerts: vec![step] };
-        let store = self.setup.store.clone();
-        if let Err(error) = spawn_blocking(move || store.profile_event(event).wait()).await? {
-            tracing::error!(profile = self.setup.profile, "that the budget is short was not kept: {error}");
+        let need = self.core.need();
+        match self.shortage.take_in(&need, now.mono) {
+            Some(true) => self.record_event(ProfileEvent::BudgetShort(need.sentence()), now).await,
+            Some(false) => self.record_event(ProfileEvent::BudgetSufficient, now).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    /// Writes how it goes, if that is to be said now, and when it is `stopping`.
+    /// Submits a report if one is due, and when the poller is `stopping`.
     fn report(&mut self, now: Now, stopping: bool) {
+        if !stopping && !self.reporter.is_worth_a_report(now.mono) {
+            return;
+        }
         let Counts { requests, throttled, failed } = self.core.counts();
         let need = self.core.need();
-        let (word, resting) = self.core.health(now.mono);
+        let (health, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);
-        let word = if paused_until.is_some() && word == "live" { "paused" } else { word };
+        let health = match health {
+            _ if stopping => PollerHealth::Stopped,
+            PollerHealth::Live if paused_until.is_some() => PollerHealth::Paused,
+            health => health,
+        };
         let report = PollerReport {
             at: now.wall,
             valid_until: now.wall + self.setup.clock.on_the_wall(SILENT),
@@ -468,17 +441,17 @@ impl<W: Wire> Driver<W> {
             failed,
             running: self.core.running(now.mono),
             unsettled: self.core.scheduler.watched() as u64,
-            health: if stopping { "stopped" } else { word }.to_owned(),
+            health,
             paused_until,
             resting_until: resting.and_then(|until| on_the_wall(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
         if self.reporter.take(&report, now.mono) || stopping {
-            keep_aside(self.setup.store.report(&self.setup.profile, report));
+            report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report);
         }
     }
 
-    /// Waits for what is under way, but not for a service that says nothing: what comes later is asked again next time.
+    /// Waits for what is in flight, but not for a service that says nothing: what comes later is asked again next time.
     async fn drain(mut self) -> Result<(), PollerError> {
         let clock = self.setup.clock.clone();
         let patience = clock.now().mono + DRAIN;
@@ -498,7 +471,7 @@ impl<W: Wire> Driver<W> {
     }
 }
 
-/// To two places: what changes less is no news.
+/// Rounds to two places: what changes less isn't worth a report.
 fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
@@ -506,21 +479,4 @@ fn round(number: f64) -> f64 {
 /// A moment of the monotonic clock on the wall; `None` beyond the calendar.
 fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
-}
-
-/// Lets how the poller gets on be kept; if it isn't, it is said again soon. Nobody waits for it, but while it is written a clock
-/// that is paused stands still.
-pub(super) fn keep_aside(receipt: Receipt<()>) {
-    drop(spawn_blocking(move || {
-        if let Err(error) = receipt.wait() {
-            tracing::debug!("how the poller gets on was not kept: {error}");
-        }
-    }));
-}
-
-/// Writes an answer on the pool for blocking work, and waits until it is kept.
-async fn keep<T: Send + 'static>(
-    write: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    spawn_blocking(write).await.unwrap_or(Err(StoreError::Closed))
 }

@@ -1,13 +1,13 @@
 //! Whether the service can be asked at all: the breaker, refused IDs, throttling (`DESIGN.md`, Budget).
 //!
-//! Pure: outcomes and moments in, a gate and news out. It must never hold back longer than a minute without a probe,
+//! Pure: outcomes and moments in, a gate and events out. It must never hold back longer than a minute without a probe,
 //! but for the rest that the service itself asked for.
 
 use std::time::Duration;
 
 use crate::{
     clock::Mono,
-    domain::{alert::Rule, change::What, observation::Failure},
+    domain::{observation::Failure, operation::ProfileEvent, poller::PollerHealth},
 };
 
 /// Outages in a row that open the breaker.
@@ -21,41 +21,6 @@ const LONGEST_PROBE: Duration = Duration::from_secs(60);
 const REFUSED_PROBE: Duration = Duration::from_secs(60);
 /// Answers in a row without a 429 after which the throttling is over.
 const CLEAN_AFTER_THROTTLE: u32 = 2;
-
-/// What a person should know of the whole profile.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum News {
-    /// 429 came, after a time without.
-    Throttled(String),
-    /// 401 came, after a time without.
-    Unauthorized(String),
-    /// The breaker opened.
-    Unreachable(String),
-    /// What stood in the way is over.
-    Recovered,
-}
-
-impl News {
-    /// As an entry of the feed.
-    pub fn what(&self) -> What {
-        match self.clone() {
-            Self::Throttled(error) => What::Throttled { error },
-            Self::Unauthorized(error) => What::Unauthorized { error },
-            Self::Unreachable(error) => What::Unreachable { error },
-            Self::Recovered => What::Recovered,
-        }
-    }
-
-    /// The condition that holds from now on.
-    pub fn condition(&self) -> Option<(Rule, &str)> {
-        match self {
-            Self::Throttled(error) => Some((Rule::Throttled, error)),
-            Self::Unauthorized(error) => Some((Rule::Unauthorized, error)),
-            Self::Unreachable(error) => Some((Rule::Unreachable, error)),
-            Self::Recovered => None,
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -92,18 +57,18 @@ impl Health {
         matches!(self.state, State::Unreachable { .. } | State::Unauthorized).then_some(self.next_probe)
     }
 
-    /// In a word, for people.
-    pub(super) fn word(&self) -> &'static str {
+    /// The health that the poller reports.
+    pub(super) fn kind(&self) -> PollerHealth {
         match self.state {
-            State::Live => "live",
-            State::Throttled { .. } => "throttled",
-            State::Unreachable { .. } => "unreachable",
-            State::Unauthorized => "unauthorized",
+            State::Live => PollerHealth::Live,
+            State::Throttled { .. } => PollerHealth::Throttled,
+            State::Unreachable { .. } => PollerHealth::Unreachable,
+            State::Unauthorized => PollerHealth::Unauthorized,
         }
     }
 
     /// Takes in how a request ended at `now`.
-    pub(super) fn ended(&mut self, failure: Option<&Failure>, now: Mono) -> Option<News> {
+    pub(super) fn ended(&mut self, failure: Option<&Failure>, now: Mono) -> Option<ProfileEvent> {
         match failure {
             Some(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
             Some(failure @ Failure::Throttled { .. }) => {
@@ -118,14 +83,14 @@ impl Health {
         }
     }
 
-    fn refused(&mut self, failure: &Failure, now: Mono) -> Option<News> {
+    fn refused(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.next_probe = now + REFUSED_PROBE;
         let is_news = self.state != State::Unauthorized;
         self.state = State::Unauthorized;
-        is_news.then(|| News::Unauthorized(failure.line()))
+        is_news.then(|| ProfileEvent::Unauthorized(failure.line()))
     }
 
-    fn throttled(&mut self, failure: &Failure) -> Option<News> {
+    fn throttled(&mut self, failure: &Failure) -> Option<ProfileEvent> {
         self.outages = 0;
         match self.state {
             // The graver hides the lesser; the rest that the 429 asks for is kept in any case.
@@ -136,12 +101,12 @@ impl Health {
             }
             State::Live | State::Unreachable { .. } => {
                 self.state = State::Throttled { clean: 0 };
-                Some(News::Throttled(failure.line()))
+                Some(ProfileEvent::Throttled(failure.line()))
             }
         }
     }
 
-    fn outage(&mut self, failure: &Failure, now: Mono) -> Option<News> {
+    fn outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
             State::Unauthorized => {
@@ -156,7 +121,7 @@ impl Health {
         self.next_probe = now + FIRST_PROBE.saturating_mul(factor).min(LONGEST_PROBE);
         let is_news = !matches!(self.state, State::Unreachable { .. });
         self.state = State::Unreachable { probes };
-        is_news.then(|| News::Unreachable(failure.line()))
+        is_news.then(|| ProfileEvent::Unreachable(failure.line()))
     }
 
     fn was_sound(&self, now: Mono) -> bool {
@@ -169,25 +134,25 @@ impl Health {
     }
 
     /// Nothing is left to ask.
-    pub(super) fn stand_down(&mut self) -> Option<News> {
+    pub(super) fn stand_down(&mut self) -> Option<ProfileEvent> {
         let troubled = self.is_troubled();
         *self = Self::default();
-        troubled.then_some(News::Recovered)
+        troubled.then_some(ProfileEvent::Recovered)
     }
 
     /// The service answered, for better or worse.
-    fn answered(&mut self) -> Option<News> {
+    fn answered(&mut self) -> Option<ProfileEvent> {
         self.outages = 0;
         let trouble_before = std::mem::take(&mut self.trouble_before);
         match self.state {
-            State::Live => trouble_before.then_some(News::Recovered),
+            State::Live => trouble_before.then_some(ProfileEvent::Recovered),
             State::Throttled { clean } if clean + 1 < CLEAN_AFTER_THROTTLE => {
                 self.state = State::Throttled { clean: clean + 1 };
                 None
             }
             _ => {
                 self.state = State::Live;
-                Some(News::Recovered)
+                Some(ProfileEvent::Recovered)
             }
         }
     }
@@ -216,15 +181,15 @@ mod tests {
             assert_eq!(health.ended(Some(&outage()), at(0)), None);
         }
         assert_eq!(health.probe_at(), None);
-        assert_eq!(health.ended(Some(&outage()), at(0)), Some(News::Unreachable("connection refused".into())));
+        assert_eq!(health.ended(Some(&outage()), at(0)), Some(ProfileEvent::Unreachable("connection refused".into())));
         let mut probes = Vec::new();
         for _ in 0..6 {
             probes.push(health.probe_at().unwrap().0.as_secs());
             assert_eq!(health.ended(Some(&outage()), at(0)), None);
         }
         assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
-        assert_eq!(health.ended(None, at(0)), Some(News::Recovered));
-        assert_eq!((health.probe_at(), health.word()), (None, "live"));
+        assert_eq!(health.ended(None, at(0)), Some(ProfileEvent::Recovered));
+        assert_eq!((health.probe_at(), health.kind()), (None, PollerHealth::Live));
     }
 
     #[test]
@@ -234,7 +199,7 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(health.ended(Some(&outage()), at(11)), None);
         }
-        assert!(matches!(health.ended(Some(&outage()), at(12)), Some(News::Unreachable(_))));
+        assert!(matches!(health.ended(Some(&outage()), at(12)), Some(ProfileEvent::Unreachable(_))));
     }
 
     #[test]
@@ -251,11 +216,11 @@ mod tests {
     #[test]
     fn a_refused_id_is_told_once_and_probed_once_a_minute() {
         let mut health = Health::default();
-        assert!(matches!(health.ended(Some(&refused()), at(10)), Some(News::Unauthorized(_))));
+        assert!(matches!(health.ended(Some(&refused()), at(10)), Some(ProfileEvent::Unauthorized(_))));
         assert_eq!(health.probe_at(), Some(at(70)));
         assert_eq!(health.ended(Some(&refused()), at(70)), None);
         assert_eq!(health.probe_at(), Some(at(130)));
-        assert_eq!(health.ended(None, at(130)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(130)), Some(ProfileEvent::Recovered));
     }
 
     #[test]
@@ -264,7 +229,7 @@ mod tests {
         health.ended(Some(&refused()), at(0));
         for (second, failure) in [(60, outage()), (120, Failure::Throttled { message: None, retry_after: None })] {
             assert_eq!(health.ended(Some(&failure), at(second)), None);
-            assert_eq!((health.probe_at(), health.word()), (Some(at(second + 60)), "unauthorized"));
+            assert_eq!((health.probe_at(), health.kind()), (Some(at(second + 60)), PollerHealth::Unauthorized));
         }
     }
 
@@ -273,24 +238,24 @@ mod tests {
         let mut health = Health::default();
         assert_eq!(health.stand_down(), None);
         health.ended(Some(&refused()), at(0));
-        assert_eq!((health.stand_down(), health.is_troubled()), (Some(News::Recovered), false));
+        assert_eq!((health.stand_down(), health.is_troubled()), (Some(ProfileEvent::Recovered), false));
     }
 
     #[test]
     fn throttling_is_over_after_two_answers() {
         let mut health = Health::default();
         let throttled = Failure::Throttled { message: None, retry_after: None };
-        assert!(matches!(health.ended(Some(&throttled), at(0)), Some(News::Throttled(_))));
+        assert!(matches!(health.ended(Some(&throttled), at(0)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(health.ended(Some(&throttled), at(0)), None);
         assert_eq!(health.ended(None, at(1)), None);
-        assert_eq!(health.ended(None, at(2)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(2)), Some(ProfileEvent::Recovered));
     }
 
     #[test]
     fn trouble_of_an_earlier_run_is_over_with_the_first_answer() {
         let mut health = Health::default();
         health.expect_recovery();
-        assert_eq!(health.ended(None, at(1)), Some(News::Recovered));
+        assert_eq!(health.ended(None, at(1)), Some(ProfileEvent::Recovered));
         assert_eq!(health.ended(None, at(1)), None);
     }
 }

@@ -8,21 +8,19 @@ use crate::{
     clock::Mono,
     domain::{
         observation::{Failure, Observation, Outcome},
+        operation::ProfileEvent,
         status::RouterStatus,
         text,
-        transaction::Transaction,
+        transaction::Told,
     },
 };
 
-use super::health::News;
-
 /// An answer about a transaction, if it is a failure, or a status that isn't documented and wasn't there before.
-pub(super) fn answer(before: &Transaction, observation: &Observation) {
-    let about = before.told.transaction_id.as_str();
-    let profile = before.profile.as_str();
+pub(super) fn answer(profile: &str, told: &Told, before: Option<&RouterStatus>, observation: &Observation) {
+    let about = told.transaction_id.as_str();
     match &observation.outcome {
         Outcome::Failed(failed) => failure(failed, observation.body.as_deref(), (profile, about)),
-        Outcome::Record(record) if before.learned.status.as_ref() != Some(&record.status) => {
+        Outcome::Record(record) if before != Some(&record.status) => {
             if let RouterStatus::Unknown(status) = &record.status {
                 let status = text::clean(status);
                 tracing::warn!(
@@ -52,19 +50,20 @@ pub(super) fn slowed(profile: &str, (pace, limit): (&Pace, f64), now: Mono) {
 }
 
 /// What concerns the whole profile.
-pub(super) fn news(profile: &str, news: &News) {
-    match news {
-        News::Throttled(_) => {}
-        News::Unauthorized(_) => {
+pub(super) fn event(profile: &str, event: &ProfileEvent) {
+    match event {
+        // Its alert and the log line of the 429 say it.
+        ProfileEvent::Throttled(_) | ProfileEvent::BudgetShort(_) | ProfileEvent::BudgetSufficient => {}
+        ProfileEvent::Unauthorized(_) => {
             tracing::error!(profile, "the integrator ID is refused: one request a minute until it is taken")
         }
-        News::Unreachable(reason) => {
+        ProfileEvent::Unreachable(reason) => {
             tracing::error!(
                 profile,
                 "unreachable, {reason}: one request at a time, 5 to 60 s apart, until an answer comes"
             );
         }
-        News::Recovered => tracing::info!(profile, "what stood in the way is over: polling goes on"),
+        ProfileEvent::Recovered => tracing::info!(profile, "what stood in the way is over: polling goes on"),
     }
 }
 
@@ -73,7 +72,7 @@ mod tests {
     use std::{io, sync::Arc, sync::Mutex};
 
     use super::*;
-    use crate::domain::{fixtures, record::StatusRecord};
+    use crate::domain::{fixtures, record::StatusRecord, transaction::Transaction};
 
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
@@ -98,12 +97,16 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
+    fn answer_about(tx: &Transaction, observation: &Observation) {
+        answer(&tx.profile, &tx.told, tx.learned.status.as_ref(), observation);
+    }
+
     #[test]
     fn a_failure_is_logged_with_its_body_in_which_nothing_acts() {
         let tx = fixtures::transaction(1);
         let mut observation = fixtures::fails(Failure::Server { status: 503, message: "busy".into() });
         observation.body = Some("<html>\u{1b}[2J\n</html>".into());
-        let said = logged(|| answer(&tx, &observation));
+        let said = logged(|| answer_about(&tx, &observation));
         let about = tx.told.transaction_id.as_str();
         let expected = format!(
             " WARN the service answered HTTP 503: busy profile=\"default\" about=\"{about}\" body=\"<html>\\u{{1b}}[2J\\n</html>\"\n"
@@ -117,19 +120,19 @@ mod tests {
         let record = StatusRecord::bare(RouterStatus::Unknown("settling".into()));
         let observation = fixtures::answer(Outcome::Record(Box::new(record)));
         assert!(
-            logged(|| answer(&tx, &observation))
+            logged(|| answer_about(&tx, &observation))
                 .starts_with(" WARN routerTransactionStatus `settling` isn't documented")
         );
         tx.apply(&observation, tx.first_seen_at);
-        assert_eq!(logged(|| answer(&tx, &observation)), "");
-        assert_eq!(logged(|| answer(&tx, &fixtures::says(RouterStatus::Ongoing))), "");
+        assert_eq!(logged(|| answer_about(&tx, &observation)), "");
+        assert_eq!(logged(|| answer_about(&tx, &fixtures::says(RouterStatus::Ongoing))), "");
     }
 
     #[test]
     fn what_concerns_all_of_it_says_how_it_goes_on() {
         let said = logged(|| {
-            news("prod", &News::Unreachable("connect timeout".into()));
-            news("prod", &News::Recovered);
+            event("prod", &ProfileEvent::Unreachable("connect timeout".into()));
+            event("prod", &ProfileEvent::Recovered);
             slowed("prod", (&Pace::default(), 10.0), Mono::default());
         });
         assert_eq!(

@@ -7,16 +7,17 @@ mod core;
 mod driver;
 mod health;
 mod journal;
-mod outlook;
+mod poll_plan;
 mod report;
+mod setup;
 mod shortage;
 mod takeover;
 mod wire;
 
 pub use self::{
     core::{Action, Core, Question},
-    driver::{PollerError, Scope, Setup, run},
-    health::News,
+    driver::run,
+    setup::{PollerError, Scope, Setup},
     wire::{HttpWire, Wire},
 };
 

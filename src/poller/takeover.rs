@@ -8,11 +8,14 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 
 use super::{
-    driver::{PollerError, Setup, keep_aside},
-    report::SILENT,
+    report::{self, SILENT},
+    setup::{PollerError, Setup},
     wire::Wire,
 };
-use crate::{process::lock::KernelLock, store::PollerReport};
+use crate::{
+    domain::poller::{PollerHealth, PollerReport},
+    process::lock::KernelLock,
+};
 
 /// Between two tries to take over: with what a request of a dead process may still cost, less than 10 s pass until the next
 /// one is sent.
@@ -42,21 +45,19 @@ pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<Kernel
 /// Says that another process should poll and doesn't, if it has said nothing for long: it may be stopped.
 async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
+    let last = spawn_blocking(move || store.reader()?.poller(&profile)).await??;
+    if last.is_some_and(|last| last.is_live(at) && last.health != PollerHealth::Waiting) {
+        return Ok(());
+    }
     let waiting = PollerReport {
         at,
         id: setup.shown_id.clone(),
         fingerprint: setup.fingerprint.clone(),
         rps: setup.rps,
-        health: "waiting".into(),
+        health: PollerHealth::Waiting,
         valid_until: at + setup.clock.on_the_wall(SILENT),
         ..PollerReport::default()
     };
-    spawn_blocking(move || {
-        let last = store.reader()?.poller(&profile)?;
-        if last.is_none_or(|last| !last.is_live(at) || last.health == waiting.health) {
-            keep_aside(store.report(&profile, waiting));
-        }
-        Ok(())
-    })
-    .await?
+    report::submit(&setup.store, &setup.clock, &setup.profile, waiting);
+    Ok(())
 }

@@ -8,7 +8,8 @@ use std::{
 
 use rusqlite::ErrorCode;
 
-use super::filesystem;
+use super::file::filesystem;
+use crate::domain::batch::SpoolError;
 
 /// How long a writer waits for another process's; a reader of a WAL never has to.
 pub(super) const PATIENCE: Duration = Duration::from_secs(45);
@@ -116,17 +117,18 @@ pub enum StoreError {
     /// A statement failed.
     #[error("the store failed: {}", reason(.0))]
     Sql(rusqlite::Error),
-    /// The temporary file that holds a batch until it was read can't be written or read.
-    #[error(
-        "the temporary file for what is imported failed: {0}; make room for temporary files, or name another folder in TMPDIR"
-    )]
-    Staging(io::Error),
+    /// The temporary file that holds a batch can't be read.
+    #[error(transparent)]
+    ImportSpool(#[from] SpoolError),
     /// The commit failed, so that nothing of the batch was kept.
     #[error("the store couldn't keep what it was given: {0}")]
     Commit(String),
     /// A compressed text can't be read.
     #[error("a text in the store can't be unpacked: {0}")]
     Unpack(String),
+    /// An operation came to something that its caller doesn't know: a fault of the program.
+    #[error("the store answered another question than was asked")]
+    UnexpectedOutcome,
     /// The writer or the watcher isn't there any more.
     #[error("the store's thread has ended")]
     Closed,

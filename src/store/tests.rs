@@ -4,6 +4,7 @@ mod edits;
 mod faults;
 mod mending;
 mod minutes;
+mod operations;
 
 use std::time::Duration;
 
@@ -11,18 +12,26 @@ use chrono::TimeDelta;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::*;
-use crate::domain::{
-    alert::{Rule, Subject},
-    chain_config::ChainConfig,
-    difference::Difference,
-    experience::{Experience, RouteKey},
-    fixtures,
-    ids::ChainId,
-    observation::{Failure, Outcome},
-    quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteRequest},
-    status::RouterStatus,
-    transaction::{NewTransaction, Told, Tracking},
+use super::{
+    tables::{changes, observations},
+    *,
+};
+use crate::{
+    domain::{
+        alert::{Rule, Subject},
+        chain_config::ChainConfig,
+        difference::Difference,
+        experience::{Experience, RouteKey},
+        fixtures,
+        ids::{ChainId, RowId, TxHash},
+        observation::{Failure, Observation, Outcome},
+        operation::{Edit, ProfileEvent},
+        poller::{PollerHealth, PollerReport},
+        quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
+        status::RouterStatus,
+        transaction::{NewTransaction, Told, Tracking},
+    },
+    intake::{Duplicate, ImportSpool},
 };
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -35,20 +44,12 @@ fn open() -> (TempDir, Store) {
     (folder, store)
 }
 
-fn nothing(
-    _: &crate::domain::transaction::Transaction,
-    _: &[crate::domain::alert::Alert],
-    _: DateTime<Utc>,
-) -> Vec<AlertStep> {
-    Vec::new()
-}
-
 fn observe(store: &Store, row: RowId, observation: Observation, second: i64) {
-    store.observe(Seen { transaction: row, observation, at: at(second) }, nothing).wait().unwrap();
+    testing::observe(store, row, observation, at(second));
 }
 
 fn import_one(store: &Store) -> RowId {
-    store.import("default", vec![fixtures::new(1)], at(0)).wait().unwrap().added.first[0]
+    testing::track(store, "default", vec![fixtures::new(1)], at(0)).added.first[0]
 }
 
 fn names(feed: Feed) -> Vec<&'static str> {
@@ -70,7 +71,7 @@ fn what_is_imported_is_there_after_a_restart() {
     new.notes = vec!["user asked".into()];
     new.told.estimate = Some(Duration::from_millis(1_500));
     new.told.submitted_at = Some(at(-60));
-    let report = store.import("default", vec![new.clone(), fixtures::new(2)], at(0)).wait().unwrap();
+    let report = testing::track(&store, "default", vec![new.clone(), fixtures::new(2)], at(0));
     assert_eq!(report.added.count, 2);
     drop(store);
     let store = Store::open(&folder.path().join("deep/hoptop.db")).unwrap();
@@ -86,16 +87,15 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
     let (_folder, store) = open();
     let mut first = fixtures::new(1);
     first.told.ticket = Some("SUP-1".into());
-    let row = store.import("default", vec![first.clone()], at(0)).wait().unwrap().added.first[0];
-    let again = store.import("default", vec![first.clone()], at(1)).wait().unwrap();
+    let row = testing::track(&store, "default", vec![first.clone()], at(0)).added.first[0];
+    let again = testing::track(&store, "default", vec![first.clone()], at(1));
     assert_eq!(again, ImportReport { unchanged: [row].into_iter().collect(), ..ImportReport::default() });
     let mut second = first.clone();
     second.told.ticket = None;
     second.told.estimate = Some(Duration::from_secs(60));
-    second.told.transaction_id =
-        crate::domain::ids::TxHash::new(first.told.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
+    second.told.transaction_id = TxHash::new(first.told.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
     second.labels = vec!["vip".into()];
-    let changed = store.import("default", vec![second], at(2)).wait().unwrap();
+    let changed = testing::track(&store, "default", vec![second], at(2));
     assert_eq!(changed.updated.first, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.told.ticket.as_deref(), Some("SUP-1"));
@@ -106,22 +106,22 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
 fn who_else_tracks_what_is_added_is_said() {
     let (_folder, store) = open();
     let batch = |numbers: &[i64]| numbers.iter().map(|number| fixtures::new(*number)).collect::<Vec<_>>();
-    let report = store.import("prod", batch(&[1, 2]), at(0)).wait().unwrap();
+    let report = testing::track(&store, "prod", batch(&[1, 2]), at(0));
     assert_eq!(report.twice(), None);
-    store.import("test", batch(&[2]), at(1)).wait().unwrap();
-    let report = store.import("default", batch(&[1, 2, 3]), at(2)).wait().unwrap();
+    testing::track(&store, "test", batch(&[2]), at(1));
+    let report = testing::track(&store, "default", batch(&[1, 2, 3]), at(2));
     assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod, 1 in test"));
     // Between what was known numbers may be missing.
-    store.import("prod", batch(&[4, 5, 6]), at(2)).wait().unwrap();
-    store.import("default", batch(&[5]), at(2)).wait().unwrap();
-    let report = store.import("default", batch(&[4, 5, 6]), at(2)).wait().unwrap();
+    testing::track(&store, "prod", batch(&[4, 5, 6]), at(2));
+    testing::track(&store, "default", batch(&[5]), at(2));
+    let report = testing::track(&store, "default", batch(&[4, 5, 6]), at(2));
     assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod"));
     // What nobody polls any more costs nothing.
-    let seven = store.import("prod", batch(&[7]), at(2)).wait().unwrap().added.first;
-    store.edit("prod", Edit::Untrack(seven), at(2)).wait().unwrap();
-    assert_eq!(store.import("default", batch(&[7]), at(2)).wait().unwrap().twice(), None);
+    let seven = testing::track(&store, "prod", batch(&[7]), at(2)).added.first;
+    testing::edit(&store, "prod", Edit::Untrack { transactions: seven }, at(2));
+    assert_eq!(testing::track(&store, "default", batch(&[7]), at(2)).twice(), None);
     // What was known before isn't news.
-    let report = store.import("default", batch(&[1, 2]), at(3)).wait().unwrap();
+    let report = testing::track(&store, "default", batch(&[1, 2]), at(3));
     assert_eq!(report.twice(), None);
 }
 
@@ -138,7 +138,7 @@ fn body(status: RouterStatus, clock: u32) -> Observation {
 #[test]
 fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     let (_folder, store) = open();
-    let mut staging = Staging::new().unwrap();
+    let mut spool = ImportSpool::new().unwrap();
     let ticket = |number, ticket: &str| {
         let mut new = fixtures::new(number);
         new.told.ticket = Some(ticket.into());
@@ -146,27 +146,33 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     };
     let rows = [ticket(3, "a"), ticket(1, "a"), ticket(2, "a"), ticket(1, "b"), ticket(2, "a"), ticket(1, "c")];
     for (line, new) in rows.iter().enumerate() {
-        staging.put(format!("line {line}"), new.clone()).unwrap();
+        spool.put(format!("line {line}"), new.clone()).unwrap();
     }
     let mut pairs = Vec::new();
-    let staged = staging.settle(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same)));
-    let staged = staged.unwrap();
+    let batch = spool.finish(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same)));
+    let batch = batch.unwrap();
     let pair = |earlier: u8, later: u8, same| (format!("line {earlier}"), format!("line {later}"), same);
     assert_eq!(pairs, [pair(1, 3, false), pair(2, 4, true), pair(3, 5, false)]);
     let reader = store.reader().unwrap();
-    assert_eq!(reader.foresee("default", &staged).unwrap(), Foreseen { new: 3, known: 0, changed: 0 });
-    let report = store.import_staged("default", staged, at(0)).wait().unwrap();
+    assert_eq!(
+        reader.preview_import("default", batch.as_ref()).unwrap(),
+        ImportPreview { new: 3, known: 0, changed: 0 }
+    );
+    let report = store.track_batch("default", batch, at(0)).wait().unwrap().tracked().unwrap();
     let (transactions, ..) = reader.load().unwrap();
     assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
     let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
     assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
     assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
-    let mut again = Staging::new().unwrap();
+    let mut again = ImportSpool::new().unwrap();
     for new in [ticket(1, "c"), ticket(2, "d"), ticket(9, "a")] {
         again.put(String::new(), new).unwrap();
     }
-    let again = again.settle(&mut |_| {}).unwrap();
-    assert_eq!(reader.foresee("default", &again).unwrap(), Foreseen { new: 1, known: 2, changed: 1 });
+    let again = again.finish(&mut |_| {}).unwrap();
+    assert_eq!(
+        reader.preview_import("default", again.as_ref()).unwrap(),
+        ImportPreview { new: 1, known: 2, changed: 1 }
+    );
 }
 
 #[test]
@@ -175,15 +181,15 @@ fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
     let seen = |number, second| NewTransaction { first_seen_at: Some(at(second)), ..fixtures::new(number) };
     let mut batch = vec![seen(1, -60), seen(2, 60), seen(3, 0)];
     batch[2].untracked = true;
-    store.import("default", batch, at(0)).wait().unwrap();
+    testing::track(&store, "default", batch, at(0));
     let load = || store.reader().unwrap().load().unwrap().0;
     assert_eq!(load().iter().map(|tx| tx.first_seen_at).collect::<Vec<_>>(), [at(-60), at(0), at(0)]);
     assert_eq!((load()[1].tracking.clone(), load()[2].tracking.clone()), (Tracking::Active, Tracking::Untracked));
     // What is known already stays as we know it; without a word on that, adding it again resumes it.
     let mut batch = vec![seen(1, -90), seen(2, 0), seen(3, 0)];
     (batch[1].untracked, batch[2].untracked) = (true, true);
-    assert_eq!(store.import("default", batch, at(5)).wait().unwrap().unchanged.count, 3);
-    let report = store.import("default", vec![fixtures::new(3)], at(6)).wait().unwrap();
+    assert_eq!(testing::track(&store, "default", batch, at(5)).unchanged.count, 3);
+    let report = testing::track(&store, "default", vec![fixtures::new(3)], at(6));
     assert_eq!(report.updated.first[0].1, ["tracking"]);
     assert_eq!((load()[0].first_seen_at, load()[1].tracking.clone()), (at(-60), Tracking::Active));
 }
@@ -262,7 +268,7 @@ fn the_feed_tells_what_happened_in_order() {
     let row = import_one(&store);
     observe(&store, row, fixtures::answer(Outcome::NotFound(None)), 5);
     observe(&store, row, fixtures::says(RouterStatus::Success), 10);
-    store.request_poll(vec![row], at(11)).wait().unwrap();
+    testing::request_poll(&store, vec![row], at(11));
     let reader = store.reader().unwrap();
     let told = names(reader.changes_after(0, 100).unwrap());
     let expected = ["imported", "polled", "status_changed", "polled", "status_changed", "settled", "poll_requested"];
@@ -275,8 +281,8 @@ fn the_feed_tells_what_happened_in_order() {
 fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let follower = Follower::new(&store).unwrap();
-    assert!(follower.news().unwrap().anew);
+    let follower = FeedReader::new(store.reader().unwrap());
+    assert!(follower.changes().unwrap().resync);
     for second in 1..=3 {
         observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
     }
@@ -284,11 +290,11 @@ fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
     let db = Connection::open(store.path()).unwrap();
     db.execute_batch("DELETE FROM polls; UPDATE feed SET floor = 100").unwrap();
     let batch = (2..=6_001).map(fixtures::new).collect();
-    store.import("default", batch, at(9)).wait().unwrap();
+    testing::track(&store, "default", batch, at(9));
     let mut told = Vec::new();
     loop {
-        let news = follower.news().unwrap();
-        assert!(!news.anew);
+        let news = follower.changes().unwrap();
+        assert!(!news.resync);
         told.extend(news.changes.iter().map(|change| change.what.name()));
         if !news.more {
             break;
@@ -303,28 +309,17 @@ fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
 fn alerts_are_raised_once_counted_and_cleared() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    fn raise(
-        _: &crate::domain::transaction::Transaction,
-        standing: &[crate::domain::alert::Alert],
-        at: DateTime<Utc>,
-    ) -> Vec<AlertStep> {
-        match standing.first() {
-            Some(alert) if at.timestamp() > 20 => vec![AlertStep::Clear { id: alert.id, rule: alert.rule }],
-            Some(alert) => vec![AlertStep::Count { id: alert.id, clean: 1 }],
-            None => vec![AlertStep::Raise { rule: Rule::NeedsGas, message: "gas".into() }],
-        }
-    }
-    let seen = |second| Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(second) };
-    store.observe(seen(10), raise).wait().unwrap();
-    store.observe(seen(15), raise).wait().unwrap();
+    observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 10);
+    observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 12);
+    observe(&store, row, fixtures::says(RouterStatus::Ongoing), 15);
     let reader = store.reader().unwrap();
-    let standing = reader.alerts().unwrap();
+    let standing = reader.alerts(AlertQuery::Active).unwrap();
     assert_eq!(
         (standing[0].rule, standing[0].subject, standing[0].clean),
         (Rule::NeedsGas, Subject::Transaction(row), 1)
     );
-    store.observe(seen(25), raise).wait().unwrap();
-    assert_eq!(reader.alerts().unwrap(), []);
+    observe(&store, row, fixtures::says(RouterStatus::Ongoing), 25);
+    assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), []);
     let told = names(reader.changes_after(0, 100).unwrap());
     assert_eq!(
         told.iter().filter(|name| name.starts_with("alert")).collect::<Vec<_>>(),
@@ -336,9 +331,9 @@ fn alerts_are_raised_once_counted_and_cleared() {
 fn a_transaction_is_found_by_hash_part_and_url() {
     let (_folder, store) = open();
     let mut other = fixtures::new(2);
-    other.told.transaction_id = crate::domain::ids::TxHash::new("5UjQbSolanaSignature");
+    other.told.transaction_id = TxHash::new("5UjQbSolanaSignature");
     let row = import_one(&store);
-    store.import("default", vec![other], at(0)).wait().unwrap();
+    testing::track(&store, "default", vec![other], at(0));
     let reader = store.reader().unwrap();
     let hash = fixtures::told(1).transaction_id;
     for text in [
@@ -353,7 +348,7 @@ fn a_transaction_is_found_by_hash_part_and_url() {
     for text in ["00001", "", "https://scan.example/tx/0xabcdef", "zzzzzz"] {
         assert_eq!(reader.find(text).unwrap(), Lookup::None, "{text}");
     }
-    store.import("prod", vec![fixtures::new(1)], at(0)).wait().unwrap();
+    testing::track(&store, "prod", vec![fixtures::new(1)], at(0));
     assert!(matches!(reader.find(hash.as_str()).unwrap(), Lookup::Many(found) if found.len() == 2));
     let shortened = hash.short("…");
     assert!(matches!(reader.find(&shortened).unwrap(), Lookup::Many(found) if found.len() == 2), "{shortened}");
@@ -364,25 +359,25 @@ fn a_failing_write_is_undone_alone() {
     let (_folder, store) = open();
     // Held until the others wait too, so that they are written together.
     let (go_on, held) = std::sync::mpsc::channel::<()>();
-    let first = store.writer.submit(move |_| {
+    let first = testing::with_writer(&store, move |_| {
         held.recv().unwrap();
         Ok(())
     });
-    let failing = store.writer.submit(|db| {
+    let failing = testing::with_writer(&store, |db| {
         db.execute("INSERT INTO pauses VALUES ('default', 1)", [])?;
         db.execute("INSERT INTO labels VALUES (99, 'orphan')", [])?;
         Ok(())
     });
-    let fine = store.import("default", vec![fixtures::new(1)], at(0));
+    let fine = testing::submit_track(&store, "default", vec![fixtures::new(1)], at(0));
     go_on.send(()).unwrap();
     first.wait().unwrap();
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
-    assert_eq!(fine.wait().unwrap().added.count, 1);
+    assert_eq!(fine.wait().unwrap().tracked().unwrap().added.count, 1);
     assert_eq!(store.reader().unwrap().paused_until("default", at(-1)).unwrap(), None);
     let commits = || changes::last_commit(&Connection::open(store.path()).unwrap()).unwrap();
     let before = commits();
     // Alone in its transaction it goes with that.
-    let failing = store.writer.submit(|db| {
+    let failing = testing::with_writer(&store, |db| {
         db.execute("UPDATE transactions SET ticket = 'lost'", [])?;
         db.execute("INSERT INTO labels VALUES (99, 'orphan')", [])?;
         Ok(())
@@ -432,7 +427,7 @@ fn files_are_private() {
 #[tokio::test]
 async fn a_commit_of_another_process_wakes_the_reader() {
     let (_folder, store) = open();
-    let mut commits = store.subscribe().unwrap();
+    let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
     commits.mark_unchanged();
     // A second handle stands in for the other process: its signal is its own.
     let other = Store::open(store.path()).unwrap();
@@ -450,16 +445,21 @@ fn a_parked_transaction_resumes_when_it_is_told_anew() {
     assert!(matches!(reader.transaction(row).unwrap().unwrap().tracking, Tracking::Parked(_)));
     let mut better = fixtures::new(1);
     better.told.quote_id = "the right one".into();
-    store.import("default", vec![better], at(9)).wait().unwrap();
+    testing::track(&store, "default", vec![better], at(9));
     assert_eq!(reader.transaction(row).unwrap().unwrap().tracking, Tracking::Active);
 }
 
 #[test]
 fn a_poller_s_report_comes_back() {
     let (_folder, store) = open();
-    let report =
-        PollerReport { at: at(3), id: "…7f3a".into(), rps: 10.0, health: "live".into(), ..PollerReport::default() };
-    store.report("default", report.clone()).wait().unwrap();
+    let report = PollerReport {
+        at: at(3),
+        id: "…7f3a".into(),
+        rps: 10.0,
+        health: PollerHealth::Live,
+        ..PollerReport::default()
+    };
+    testing::report(&store, "default", report.clone());
     let reader = store.reader().unwrap();
     assert_eq!(reader.poller("default").unwrap(), Some(report));
     assert_eq!(reader.poller("other").unwrap(), None);
@@ -474,7 +474,7 @@ fn a_chain_is_learned_once_and_keeps_its_name() {
     let (_folder, store) = open();
     let mut new = fixtures::new(1);
     new.told.to_chain = ChainId::new("424242");
-    let row = store.import("default", vec![new], at(0)).wait().unwrap().added.first[0];
+    let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
     let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
     observe(&store, row, describes(Some("Newly made")), 1);
     observe(&store, row, describes(None), 2);
@@ -489,25 +489,29 @@ fn a_chain_is_learned_once_and_keeps_its_name() {
 fn what_a_person_asked_for_waits_until_it_is_answered() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    store.request_poll(vec![row], at(5)).wait().unwrap();
+    testing::request_poll(&store, vec![row], at(5));
     let asked = || store.reader().unwrap().transaction(row).unwrap().unwrap().poll_requested_at;
     assert_eq!(asked(), Some(at(5)));
     observe(&store, row, fixtures::fails(Failure::Transport("reset".into())), 6);
     assert_eq!(asked(), None);
 }
 
-fn wish(quote_only: bool, from_address: &str, second: i64) -> QuoteWish {
-    let request = QuoteRequest { quote_only, ..fixtures::quote_request(from_address) };
-    QuoteWish { profile: "default".into(), request, at: at(second), until: at(second + 30) }
+fn request(quote_only: bool, from_address: &str) -> QuoteRequest {
+    QuoteRequest { quote_only, ..fixtures::quote_request(from_address) }
+}
+
+/// Asks for a route at `second`, and waits half a minute for it.
+fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> Asked {
+    testing::ask_quote(store, "default", request, at(second + 30), at(second))
 }
 
 fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> Asked {
-    store.ask_quote(wish(quote_only, from_address, second)).wait().unwrap()
+    ask_for(store, request(quote_only, from_address), second)
 }
 
 fn pending(asked: Asked) -> i64 {
     match asked {
-        Asked::Pending(id) => id,
+        Asked::Pending { id, .. } => id,
         other => panic!("{other:?}"),
     }
 }
@@ -525,10 +529,10 @@ fn route(id: &str, seconds: u64) -> QuoteObservation {
 fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
     let (_folder, store) = open();
     let id = pending(ask(&store, true, "0xAb", 0));
-    let waiting = |second| store.reader().unwrap().pending_quotes("default", at(second)).unwrap().len();
+    let waiting = |second| store.reader().unwrap().poller_requests("default", at(second)).unwrap().quotes.len();
     assert_eq!((waiting(29), waiting(30)), (1, 0));
     claim(&store, id, 1).unwrap();
-    store.answer_quote(id, route("q", 900), at(2)).wait().unwrap();
+    testing::answer_quote(&store, id, route("q", 900), at(2));
     assert_eq!(waiting(3), 0);
     let Asked::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
     assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
@@ -539,7 +543,7 @@ fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
 }
 
 fn claim(store: &Store, id: i64, second: i64) -> Option<QuoteRequest> {
-    store.claim_quote(id, at(second)).wait().unwrap()
+    testing::claim_quote(store, id, at(second))
 }
 
 #[test]
@@ -548,31 +552,31 @@ fn a_route_s_request_is_taken_on_once_whatever_becomes_of_it() {
     let id = pending(ask(&store, false, "0xAb", 0));
     // The same question while that one is waited for is that one.
     assert_eq!(pending(ask(&store, false, "0xAb", 5)), id);
-    assert_eq!(claim(&store, id, 34), Some(wish(false, "0xAb", 0).request));
+    assert_eq!(claim(&store, id, 34), Some(request(false, "0xAb")));
     assert_eq!(
-        (claim(&store, id, 34), store.reader().unwrap().pending_quotes("default", at(34)).unwrap()),
+        (claim(&store, id, 34), store.reader().unwrap().poller_requests("default", at(34)).unwrap().quotes),
         (None, vec![])
     );
     // Nobody who comes later changes an answer.
-    store.answer_quote(id, route("q", 900), at(35)).wait().unwrap();
+    testing::answer_quote(&store, id, route("q", 900), at(35));
     let late = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
-    store.answer_quote(id, late, at(36)).wait().unwrap();
+    testing::answer_quote(&store, id, late, at(36));
     assert!(matches!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(QuoteAnswer::Route(_))));
     let (gone, given_up) = (pending(ask(&store, true, "0xCd", 40)), pending(ask(&store, true, "0xEf", 40)));
-    store.withdraw_quote(given_up, at(70), at(41)).wait().unwrap();
+    testing::withdraw_quote(&store, given_up, at(70), at(41));
     assert_eq!((claim(&store, gone, 70), claim(&store, given_up, 42)), (None, None));
 }
 
 #[test]
 fn a_wallet_that_came_to_wait_meanwhile_has_its_answer_without_a_request() {
     let (_folder, store) = open();
-    let mut second = wish(false, "0xAb", 0);
-    second.request.from_amount = Amount::parse("26").unwrap();
+    let mut second = request(false, "0xAb");
+    second.from_amount = Amount::parse("26").unwrap();
     let first = pending(ask(&store, false, "0xAb", 0));
-    let second = pending(store.ask_quote(second).wait().unwrap());
+    let second = pending(ask_for(&store, second, 0));
     claim(&store, first, 1).unwrap();
     let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
-    store.answer_quote(first, limited, at(2)).wait().unwrap();
+    testing::answer_quote(&store, first, limited, at(2));
     assert_eq!(claim(&store, second, 12), None);
     let expected = QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: Duration::from_secs(20) };
     let answer = store.reader().unwrap().quote(second).unwrap().unwrap();
@@ -584,7 +588,7 @@ fn a_refusal_is_not_given_again() {
     let (_folder, store) = open();
     let id = pending(ask(&store, true, "0xAb", 0));
     let refused = answered(QuoteAnswer::Failed(Failure::Rejected("No route found".into())));
-    store.answer_quote(id, refused.clone(), at(1)).wait().unwrap();
+    testing::answer_quote(&store, id, refused.clone(), at(1));
     assert_eq!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(refused.answer));
     pending(ask(&store, true, "0xAb", 2));
 }
@@ -595,7 +599,7 @@ fn a_wallet_that_has_to_wait_holds_back_nobody_else() {
     let id = pending(ask(&store, false, "0xAb", 0));
     let retry_after = Duration::from_secs(60);
     let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
-    store.answer_quote(id, limited, at(1)).wait().unwrap();
+    testing::answer_quote(&store, id, limited, at(1));
     assert_eq!(ask(&store, false, "0xaB", 60), Asked::WalletHeld { until: at(61), message: "Too many".into() });
     pending(ask(&store, true, "0xAb", 60));
     pending(ask(&store, false, "0xCd", 60));
@@ -606,15 +610,15 @@ fn a_wallet_that_has_to_wait_holds_back_nobody_else() {
 fn a_transaction_takes_its_estimate_from_its_quote() {
     let (_folder, store) = open();
     let id = pending(ask(&store, true, "0xAb", 0));
-    store.answer_quote(id, route("quote-1", 900), at(1)).wait().unwrap();
-    let report = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(2)).wait().unwrap();
+    testing::answer_quote(&store, id, route("quote-1", 900), at(1));
+    let report = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(2));
     let row = report.added.first[0];
     assert_eq!(report.completed.first, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
     let told = store.reader().unwrap().transaction(row).unwrap().unwrap().told;
     assert_eq!((told.estimate, told.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
     let mut known = fixtures::new(3);
     (known.told.quote_id, known.told.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
-    let report = store.import("default", vec![known], at(3)).wait().unwrap();
+    let report = testing::track(&store, "default", vec![known], at(3));
     assert_eq!(report.completed.first, [(report.added.first[0], vec!["fromAddress"])]);
 }
 
@@ -643,7 +647,7 @@ fn a_store_of_the_first_schema_is_brought_forward() {
 fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
     let mut new = fixtures::new(number);
     new.told.submitted_at = Some(at(0));
-    let row = store.import("default", vec![new], at(0)).wait().unwrap().added.first[0];
+    let row = testing::track(store, "default", vec![new], at(0)).added.first[0];
     for (second, status) in answers {
         observe(store, row, fixtures::says(status.clone()), *second);
     }
@@ -692,15 +696,16 @@ fn what_is_not_found_for_much_longer_than_usual_depends_on_the_chain() {
 #[test]
 fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
     let (_folder, store) = open();
-    let rows = store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap().added.first;
-    let open = |second| store.reader().unwrap().looked_at(at(second)).unwrap();
-    store.look_at(7, Some((rows[1], at(60))), at(5)).wait().unwrap();
-    store.look_at(8, Some((rows[1], at(90))), at(5)).wait().unwrap();
-    store.look_at(9, Some((RowId(99), at(90))), at(5)).wait().unwrap();
+    let rows = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.first;
+    let open = |second| store.reader().unwrap().poller_requests("default", at(second)).unwrap().open;
+    let mark = |dashboard, open| testing::mark_open(&store, OpenMark { dashboard, open, at: at(5) });
+    mark(7, Some((rows[1], at(60))));
+    mark(8, Some((rows[1], at(90))));
+    mark(9, Some((RowId(99), at(90))));
     assert_eq!((open(10), open(70), open(90)), (vec![rows[1]], vec![rows[1]], vec![]));
-    store.look_at(7, Some((rows[0], at(60))), at(5)).wait().unwrap();
+    mark(7, Some((rows[0], at(60))));
     assert_eq!(open(10), rows);
-    store.look_at(8, None, at(5)).wait().unwrap();
+    mark(8, None);
     assert_eq!(open(10), [rows[0]]);
 }
 
@@ -709,14 +714,14 @@ fn what_hashes_are_compared_by_is_the_same_in_the_store() {
     let (_folder, store) = open();
     let hashes = ["0xABcdef", "0X12ab34", "0x", "0xxyz123", "abcDEF", &"aB".repeat(32), &"zz".repeat(32), "SoLana1"];
     for (number, hash) in (1..).zip(hashes) {
-        let told = Told { transaction_id: crate::domain::ids::TxHash::new(hash), ..fixtures::told(number) };
-        store.import("default", vec![NewTransaction { told, ..fixtures::new(number) }], at(0)).wait().unwrap();
+        let told = Told { transaction_id: TxHash::new(hash), ..fixtures::told(number) };
+        testing::track(&store, "default", vec![NewTransaction { told, ..fixtures::new(number) }], at(0));
     }
     let db = Connection::open(store.path()).unwrap();
     let mut statement = db.prepare("SELECT transaction_id, transaction_key FROM transactions").unwrap();
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();
     for (hash, key) in rows.map(Result::unwrap) {
-        assert_eq!(crate::domain::ids::TxHash::new(hash.clone()).key(), key, "{hash}");
+        assert_eq!(TxHash::new(hash.clone()).key(), key, "{hash}");
     }
 }
 
@@ -751,18 +756,20 @@ fn the_gravest_alerts_come_first_with_what_they_are_about() {
     let (_folder, store) = open();
     let rules = [Rule::Refund, Rule::Overdue, Rule::NeedsGas, Rule::Overdue];
     for (rule, number) in rules.into_iter().zip(1..) {
-        let row = store.import("default", vec![fixtures::new(number)], at(0)).wait().unwrap().added.first[0];
-        let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::Ongoing), at: at(number) };
-        let judge: Judge = match rule {
-            Rule::Refund => |_, _, _| vec![AlertStep::Raise { rule: Rule::Refund, message: String::new() }],
-            Rule::NeedsGas => |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
-            _ => |_, _, _| vec![AlertStep::Raise { rule: Rule::Overdue, message: String::new() }],
+        let mut new = fixtures::new(number);
+        let status = match rule {
+            Rule::Refund => RouterStatus::Refund,
+            Rule::NeedsGas => RouterStatus::NeedsGas,
+            _ => {
+                new.told.submitted_at = Some(at(-3_600));
+                RouterStatus::Ongoing
+            }
         };
-        store.observe(seen, judge).wait().unwrap();
+        let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
+        observe(&store, row, fixtures::says(status), number);
     }
-    let alerts = vec![AlertStep::Raise { rule: Rule::Throttled, message: "too often".into() }];
-    store.profile_event(ProfileEvent { profile: "default".into(), at: at(9), what: None, alerts }).wait().unwrap();
-    let found = store.reader().unwrap().gravest_alerts(4).unwrap();
+    testing::record_event(&store, "default", ProfileEvent::Throttled("too often".into()), at(9));
+    let found = store.reader().unwrap().alerts_with_transactions(AlertQuery::MostUrgent(4)).unwrap();
     let found = found.into_iter().map(|(alert, tx)| (alert.rule, tx.map(|tx| tx.id.0)));
     let expected =
         [(Rule::Overdue, Some(2)), (Rule::Overdue, Some(4)), (Rule::Throttled, None), (Rule::NeedsGas, Some(3))];

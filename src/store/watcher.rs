@@ -1,8 +1,7 @@
-//! Wakes readers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`).
+//! Wakes subscribers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`), and when the
+//! store's health changes.
 //!
-//! It says only that something changed, or that there is news of the store's health; to those who ask for it, not that this
-//! process polled something that is as it was, or not what its answers said. The thread that looks after other processes
-//! starts with the first subscriber.
+//! A wakeup carries no changes. The thread that watches other processes starts with the first subscriber.
 
 use std::{
     path::PathBuf,
@@ -19,42 +18,62 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::{
-    changes, connection,
     error::StoreError,
-    health::Health,
-    writer::{Commit, Wrote},
+    file::{connection, health::Health},
+    tables::changes,
+    writer::{Commit, Interest},
 };
 
 /// How soon a commit of another process is seen (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
 
+/// Which commits wake a subscriber. Those of other processes, and changes of the store's health, wake every subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Every commit.
+    AnyCommit,
+    /// Commits of this process that hold more than polls which changed nothing.
+    Changes,
+    /// Commits of this process that hold more than its own answers.
+    NotAnswers,
+}
+
 pub(super) struct Watcher {
     path: PathBuf,
     health: Arc<Health>,
-    bells: Bells,
-    /// The number of the last commit of our writer; -1 before the first.
+    wakeups: Wakeups,
+    /// The number of the last commit of this process's writer; -1 before the first.
     own: Arc<AtomicI64>,
-    /// The looking thread ends when this sender goes.
-    looking: Mutex<Option<Sender<()>>>,
+    /// The thread that polls for other processes' commits ends when this sender is dropped.
+    polling: Mutex<Option<Sender<()>>>,
 }
 
-/// What those who follow the store wait for.
+/// What the subscribers wait for.
 #[derive(Clone, Default)]
-struct Bells {
-    /// Rings for everything.
-    commits: watch::Sender<u64>,
-    /// Rings but for polls of our own that changed nothing.
-    news: watch::Sender<u64>,
-    /// Rings but for answers of our own.
-    but_answers: watch::Sender<u64>,
+struct Wakeups {
+    any_commit: watch::Sender<u64>,
+    changes: watch::Sender<u64>,
+    not_answers: watch::Sender<u64>,
 }
 
-impl Bells {
-    fn ring(&self, wrote: Wrote) {
-        let bells = [(&self.commits, Wrote::Nothing), (&self.news, Wrote::Answer), (&self.but_answers, Wrote::News)];
-        for (bell, least) in bells {
-            if wrote >= least {
-                bell.send_modify(|count| *count += 1);
+impl Wakeups {
+    fn of(&self, wake: Wake) -> &watch::Sender<u64> {
+        match wake {
+            Wake::AnyCommit => &self.any_commit,
+            Wake::Changes => &self.changes,
+            Wake::NotAnswers => &self.not_answers,
+        }
+    }
+
+    fn wake(&self, interest: Interest) {
+        let least = [
+            (Wake::AnyCommit, Interest::Nothing),
+            (Wake::Changes, Interest::Answers),
+            (Wake::NotAnswers, Interest::Everything),
+        ];
+        for (wake, least) in least {
+            if interest >= least {
+                self.of(wake).send_modify(|count| *count += 1);
             }
         }
     }
@@ -62,84 +81,76 @@ impl Bells {
 
 impl Watcher {
     pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
-        Self { path, health, bells: Bells::default(), own: Arc::new(AtomicI64::new(-1)), looking: Mutex::new(None) }
+        let (wakeups, own, polling) = (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
+        Self { path, health, wakeups, own, polling }
     }
 
-    /// Our writer has ended a batch, with a commit if it wrote anything.
-    pub(super) fn batch_ended(&self, commit: Option<Commit>) {
-        let wrote = commit.map_or(Wrote::News, |Commit { number, wrote }| {
+    /// The writer has ended a transaction, with a commit if it wrote anything.
+    pub(super) fn committed(&self, commit: Option<Commit>) {
+        let interest = commit.map_or(Interest::Everything, |Commit { number, interest }| {
             let last = self.own.swap(number, Ordering::AcqRel);
-            // What another process wrote between our commits is taken for ours from now on, and is news.
-            if number == last + 1 { wrote } else { Wrote::News }
+            // What another process wrote between two commits of this one counts with the later of them.
+            if number == last + 1 { interest } else { Interest::Everything }
         });
-        self.bells.ring(wrote);
+        self.wakeups.wake(interest);
     }
 
-    pub(super) fn subscribe(&self) -> Result<watch::Receiver<u64>, StoreError> {
-        self.look_after_others()?;
-        Ok(self.bells.commits.subscribe())
+    pub(super) fn subscribe(&self, wake: Wake) -> Result<watch::Receiver<u64>, StoreError> {
+        self.watch_others()?;
+        Ok(self.wakeups.of(wake).subscribe())
     }
 
-    pub(super) fn subscribe_to_news(&self) -> Result<watch::Receiver<u64>, StoreError> {
-        self.look_after_others()?;
-        Ok(self.bells.news.subscribe())
-    }
-
-    pub(super) fn subscribe_but_for_answers(&self) -> Result<watch::Receiver<u64>, StoreError> {
-        self.look_after_others()?;
-        Ok(self.bells.but_answers.subscribe())
-    }
-
-    fn look_after_others(&self) -> Result<(), StoreError> {
-        let mut looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        if looking.is_none() {
+    fn watch_others(&self) -> Result<(), StoreError> {
+        let mut polling = self.polling.lock().unwrap_or_else(PoisonError::into_inner);
+        if polling.is_none() {
             let (alive, end) = mpsc::channel();
             // Here, so that a file that goes away from now on is missed.
             let connection = connection::open_for_reading(&self.path)?;
             let health = Arc::downgrade(&self.health);
-            let lookout = Lookout { connection, health, bells: self.bells.clone(), own: Arc::clone(&self.own) };
-            let last = lookout.look().unwrap_or_default();
+            let others =
+                OtherProcesses { connection, health, wakeups: self.wakeups.clone(), own: Arc::clone(&self.own) };
+            let last = others.read().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || lookout.run(&end, last))
+                .spawn(move || others.run(&end, last))
                 .map_err(StoreError::Thread)?;
-            *looking = Some(alive);
+            *polling = Some(alive);
         }
         Ok(())
     }
 }
 
-/// Looks after other processes.
-struct Lookout {
+/// Watches for commits of other processes.
+struct OtherProcesses {
     connection: Connection,
     health: Weak<Health>,
-    bells: Bells,
+    wakeups: Wakeups,
     own: Arc<AtomicI64>,
 }
 
-impl Lookout {
-    fn run(self, end: &Receiver<()>, mut last: Seen) {
+impl OtherProcesses {
+    fn run(self, end: &Receiver<()>, mut last: LastCommit) {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
-                self.bells.ring(Wrote::News);
+                self.wakeups.wake(Interest::Everything);
             }
         }
     }
 
-    /// Whether another process has committed since the `last` look, as far as those who follow the store weren't woken after it.
-    fn has_another_committed(&self, last: &mut Seen) -> bool {
+    /// Whether another process has committed since the `last` time, and no subscriber was woken after that.
+    fn has_another_committed(&self, last: &mut LastCommit) -> bool {
         // A file that can't be read now may be read again; what ails it is the health's to say.
         let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
         let number = changes::last_commit(&self.connection).unwrap_or(-1);
         // Earlier versions don't count: where the version moves and the number doesn't, it was one of these.
         let is_own = number != last.number && number == self.own.load(Ordering::Acquire);
-        *last = Seen { version, number };
+        *last = LastCommit { version, number };
         !is_own
     }
 
-    fn look(&self) -> rusqlite::Result<Seen> {
-        Ok(Seen { version: self.version()?, number: changes::last_commit(&self.connection)? })
+    fn read(&self) -> rusqlite::Result<LastCommit> {
+        Ok(LastCommit { version: self.version()?, number: changes::last_commit(&self.connection)? })
     }
 
     fn version(&self) -> rusqlite::Result<i64> {
@@ -148,9 +159,9 @@ impl Lookout {
     }
 }
 
-/// What was seen at a look.
+/// The last commit that was seen.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct LastCommit {
     /// Another one after each commit of another connection.
     version: i64,
     /// The number of the last commit.
@@ -164,11 +175,11 @@ mod tests {
     use super::*;
     use crate::{
         domain::{fixtures, status::RouterStatus},
-        store::{Seen as Answer, Store},
+        store::{Store, testing},
     };
 
     fn track(store: &Store, number: i64) {
-        store.import("default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH).wait().unwrap();
+        testing::track(store, "default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH);
     }
 
     #[test]
@@ -178,32 +189,32 @@ mod tests {
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
         track(&here, 1);
         let poll = |store: &Store, status: RouterStatus| {
-            let row = store.reader().unwrap().known("default", &fixtures::new(1).told.transaction_id).unwrap().unwrap();
-            let seen = Answer { transaction: row, observation: fixtures::says(status), at: DateTime::UNIX_EPOCH };
-            store.observe(seen, |_, _, _| Vec::new()).wait().unwrap();
+            let row =
+                store.reader().unwrap().find_exact("default", &fixtures::new(1).told.transaction_id).unwrap().unwrap();
+            testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);
         };
         poll(&here, RouterStatus::Ongoing);
-        let bells = &here.watcher.bells;
-        let mut waiting = [bells.commits.subscribe(), bells.news.subscribe(), bells.but_answers.subscribe()];
-        let mut rang = || {
-            waiting.each_mut().map(|bell| {
-                let rang = bell.has_changed().unwrap();
-                bell.mark_unchanged();
-                rang
+        let mut subscribers =
+            [Wake::AnyCommit, Wake::Changes, Wake::NotAnswers].map(|wake| here.watcher.wakeups.of(wake).subscribe());
+        let mut woken = || {
+            subscribers.each_mut().map(|subscriber| {
+                let is_woken = subscriber.has_changed().unwrap();
+                subscriber.mark_unchanged();
+                is_woken
             })
         };
         poll(&here, RouterStatus::Ongoing);
-        assert_eq!(rang(), [true, false, false]);
+        assert_eq!(woken(), [true, false, false]);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), [true, true, false]);
+        assert_eq!(woken(), [true, true, false]);
         track(&here, 2);
-        assert_eq!(rang(), [true, true, true]);
+        assert_eq!(woken(), [true, true, true]);
         // Between two looks after others somebody else wrote, and then we did.
         track(&there, 3);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), [true, true, true]);
+        assert_eq!(woken(), [true, true, true]);
         poll(&here, RouterStatus::NeedsGas);
-        assert_eq!(rang(), [true, false, false]);
+        assert_eq!(woken(), [true, false, false]);
     }
 
     #[test]
@@ -211,19 +222,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
-        let lookout = Lookout {
+        let others = OtherProcesses {
             connection: connection::open_for_reading(&path).unwrap(),
             health: Weak::new(),
-            bells: here.watcher.bells.clone(),
+            wakeups: here.watcher.wakeups.clone(),
             own: Arc::clone(&here.watcher.own),
         };
-        let (mut last, mut tracked) = (lookout.look().unwrap(), 0);
-        let mut sees = |last: &mut Seen, by: &[&Store]| {
+        let (mut last, mut tracked) = (others.read().unwrap(), 0);
+        let mut sees = |last: &mut LastCommit, by: &[&Store]| {
             for store in by {
                 tracked += 1;
                 track(store, tracked);
             }
-            lookout.has_another_committed(last)
+            others.has_another_committed(last)
         };
         assert!(!sees(&mut last, &[]) && !sees(&mut last, &[&here]) && !sees(&mut last, &[&here, &here]));
         assert!(sees(&mut last, &[&there]) && !sees(&mut last, &[]));
@@ -234,6 +245,6 @@ mod tests {
         let earlier =
             || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
         earlier();
-        assert!(lookout.has_another_committed(&mut last) && !lookout.has_another_committed(&mut last));
+        assert!(others.has_another_committed(&mut last) && !others.has_another_committed(&mut last));
     }
 }

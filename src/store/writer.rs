@@ -1,155 +1,239 @@
-//! The one writer: a thread that takes jobs, runs as many as are waiting in one transaction, and answers after the commit.
+//! The one writer: a thread that takes operations, applies as many as are waiting in one transaction, and answers after the
+//! commit.
 //!
-//! A job that fails is undone alone; a commit that fails, and a fault of the disk, fails all of its jobs. It must never answer
-//! "kept" before the commit, nor write to a file that is damaged or gone.
+//! An operation that fails is undone alone; a commit that fails, and a fault of the disk, fails every operation of the
+//! transaction. It must never acknowledge a write before the commit, nor write to a file that is damaged or gone.
 
 use std::{
     path::PathBuf,
+    pin::Pin,
     sync::{
         Arc, Mutex,
-        mpsc::{self, Receiver, Sender, SyncSender},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{self, Receiver, Sender},
     },
-    thread::{self, JoinHandle},
+    task::{Context, Poll},
+    thread::{self, JoinHandle, Thread},
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
 
 use super::{
-    changes,
-    connection::{self, LOG_LIMIT},
     error::{PATIENCE, StoreError},
-    health::{Health, Trouble},
+    file::{
+        connection::LOG_LIMIT,
+        health::{Health, Trouble},
+        paths,
+    },
+    operations::{self, Outcome},
+    tables::{
+        changes,
+        open_transactions::{self, OpenMark},
+    },
+};
+use crate::domain::{
+    batch::Batch,
+    operation::{Envelope, Operation, Stamp},
 };
 
-/// The most jobs in one transaction: bounds how long the first of them waits for its answer.
-const BATCH: usize = 256;
-/// How long the writer waits for readers so that the log can begin anew: those of ours are done by then.
+/// The most writes in one transaction: bounds how long the first of them waits for its answer.
+const MOST_AT_ONCE: usize = 256;
+/// How long the writer gathers answers before it commits them together, if nobody is in a hurry: a commit costs as much as
+/// several answers, and wakes every subscriber. Nothing in tests, where a paused clock would stand still meanwhile.
+const GATHER: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(20) };
+/// So many waiting writes are committed at once.
+const ENOUGH: usize = 16;
+/// How long the writer waits for readers so that the log can begin anew: reads of this process are done by then.
 const READERS_PATIENCE: Duration = Duration::from_millis(50);
 
 /// A handle to the writer's thread.
 pub(super) struct Writer {
-    jobs: Option<Sender<Box<dyn Job>>>,
+    queue: Option<Sender<Job>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Why there is none, if nothing can be written.
+    hurry: Option<Hurry>,
+    /// Why nothing can be written, if so.
     refusal: Option<Trouble>,
 }
 
-/// What a job wrote, as far as it concerns those who follow the store; the later ones concern more of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wrote {
-    /// Nothing that is kept.
-    Nothing,
-    /// That a transaction was polled, and is as it was.
-    PollAlone,
-    /// What an answer says that is news.
-    Answer,
-    /// News of another kind.
-    News,
+/// Something to write.
+pub(super) enum Write {
+    /// An operation.
+    Apply(Box<Envelope>),
+    /// [`Operation::Track`](crate::domain::operation::Operation::Track) of a batch that may be too large for memory.
+    Track { profile: String, batch: Box<dyn Batch>, stamp: Stamp },
+    /// What a dashboard of this machine has open. It is no operation: it means nothing to another machine.
+    MarkOpen(OpenMark),
+    /// Nothing: the answer says that everything before it is written.
+    Flush,
+    /// A closure of a test.
+    #[cfg(test)]
+    Run(TestWrite),
 }
 
-/// What a batch wrote, once it is kept.
+#[cfg(test)]
+pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
+
+impl Write {
+    /// Whether the write may wait a moment for others: an answer, for which no person waits.
+    fn can_wait(&self) -> bool {
+        matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
+    }
+
+    /// Whether the write must be on the disk before it is acknowledged.
+    fn is_durable(&self) -> bool {
+        match self {
+            Self::Apply(envelope) => envelope.operation.is_durable(),
+            Self::Track { .. } => true,
+            Self::MarkOpen(_) | Self::Flush => false,
+            #[cfg(test)]
+            Self::Run(_) => false,
+        }
+    }
+}
+
+/// What a commit holds, by whom it concerns; each kind includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Interest {
+    /// Nothing was written.
+    Nothing,
+    /// Transactions were polled, and are as they were.
+    Polls,
+    /// Answers changed something.
+    Answers,
+    /// Anything else.
+    Everything,
+}
+
+impl Interest {
+    fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
+            Outcome::Observed(observed) if observed.is_news => Self::Answers,
+            Outcome::Observed(_) => Self::Polls,
+            Outcome::Done
+            | Outcome::Tracked(_)
+            | Outcome::Changed(_)
+            | Outcome::Reversed(_)
+            | Outcome::Dropped(_)
+            | Outcome::Asked(_)
+            | Outcome::Claimed(_) => Self::Everything,
+        }
+    }
+}
+
+/// A commit of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Commit {
     /// Its number in the store.
     pub(super) number: i64,
-    /// What there is in it that concerns most of those who follow.
-    pub(super) wrote: Wrote,
+    /// Whom it concerns.
+    pub(super) interest: Interest,
 }
 
-/// The answer to a write, which comes after its commit.
+/// The answer to a write, which comes after its commit. Awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
-pub struct Receipt<T>(Receiver<Result<T, StoreError>>);
+pub struct Receipt {
+    answer: oneshot::Receiver<Result<Outcome, StoreError>>,
+    hurry: Option<Hurry>,
+}
 
-impl<T> Receipt<T> {
+/// Ends the gathering of writes.
+#[derive(Clone)]
+struct Hurry {
+    /// The writes that wait.
+    waiting: Arc<AtomicUsize>,
+    /// Whether one of them can't wait.
+    is_urgent: Arc<AtomicBool>,
+    writer: Thread,
+}
+
+impl Hurry {
+    /// The writer commits what waits.
+    fn up(&self) {
+        self.is_urgent.store(true, Ordering::Release);
+        self.writer.unpark();
+    }
+}
+
+impl Receipt {
     /// Blocks until the write is kept or has failed: a few milliseconds, or as long as another process holds the store.
-    pub fn wait(self) -> Result<T, StoreError> {
-        self.0.recv().unwrap_or(Err(StoreError::Closed))
+    ///
+    /// # Errors
+    /// If the write failed, so that nothing of it was kept.
+    pub fn wait(self) -> Result<Outcome, StoreError> {
+        // Whoever blocks has nothing else to do.
+        self.hurry.iter().for_each(Hurry::up);
+        // A tokio task that has spent its budget would be told to yield first, and this thread would park for ever.
+        pollster::block_on(tokio::task::unconstrained(self))
     }
 
     /// Lets the write go its way; a failure is logged. For what will be written again soon.
     pub fn detach(self) {}
 }
 
+impl Future for Receipt {
+    type Output = Result<Outcome, StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.answer).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
+    }
+}
+
 impl Writer {
-    /// Starts the thread; `ended` is called after each batch, with its commit if it wrote anything.
+    /// Starts the thread; `committed` is called after each transaction, with its commit if it wrote anything.
     pub(super) fn spawn(
         connection: Connection,
-        (path, health): (PathBuf, Arc<Health>),
-        ended: impl Fn(Option<Commit>) + Send + 'static,
+        path: PathBuf,
+        health: Arc<Health>,
+        committed: impl Fn(Option<Commit>) + Send + 'static,
     ) -> Result<Self, StoreError> {
-        let (jobs, inbox) = mpsc::channel();
+        let (queue, inbox) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
-        let mut desk = Desk { connection, path, health, log_limit: LOG_LIMIT, synchronous: None };
+        let (waiting, is_urgent) = (Arc::default(), Arc::default());
+        let gathered = (Arc::clone(&waiting), Arc::clone(&is_urgent));
+        let mut worker = Worker { connection, path, health, log_limit: LOG_LIMIT, synchronous: None, gathered };
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || desk.run(&inbox, &ended))
+            .spawn(move || worker.run(&inbox, &committed))
             .map_err(StoreError::Thread)?;
-        Ok(Self { jobs: Some(jobs), thread: Mutex::new(Some(thread)), refusal: None })
+        let hurry = Some(Hurry { waiting, is_urgent, writer: thread.thread().clone() });
+        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), hurry, refusal: None })
     }
 
-    /// One for a store that can't be written: it says why of every job.
+    /// A writer for a store that can't be written: it refuses every write.
     pub(super) fn refusing(trouble: Trouble) -> Self {
-        Self { jobs: None, thread: Mutex::new(None), refusal: Some(trouble) }
+        Self { queue: None, thread: Mutex::new(None), hurry: None, refusal: Some(trouble) }
     }
 
-    /// Hands a job to the writer. After a loss of power the newest of these may be missing, never a part of one.
-    pub(super) fn submit<T, F>(&self, work: F) -> Receipt<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    {
-        self.send(work, false)
-    }
-
-    /// The same for a job that says how much of what it wrote is news.
-    pub(super) fn submit_telling<T, F>(&self, work: F) -> Receipt<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send + 'static,
-    {
-        self.queue(work, false)
-    }
-
-    /// The same for what a person gave us: on the disk before it is acknowledged.
-    pub(super) fn submit_durable<T, F>(&self, work: F) -> Receipt<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    {
-        self.send(work, true)
-    }
-
-    fn send<T, F>(&self, work: F, durable: bool) -> Receipt<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
-    {
-        self.queue(move |db| Ok((work(db)?, Wrote::News)), durable)
-    }
-
-    fn queue<T, F>(&self, work: F, durable: bool) -> Receipt<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send + 'static,
-    {
-        let (reply, answer) = mpsc::sync_channel(1);
-        let job = Box::new(Pending { work: Some(work), done: None, reply, durable });
+    /// Hands a write to the thread. After a loss of power the newest writes that aren't durable may be missing, never a part
+    /// of one.
+    pub(super) fn submit(&self, write: Write) -> Receipt {
+        let (reply, answer) = oneshot::channel();
+        let can_wait = write.can_wait();
+        let job = Job { write, outcome: None, reply };
+        // Counted first: the thread takes it off the count as soon as it has the write.
+        let waiting = self.hurry.as_ref().map_or(0, |hurry| hurry.waiting.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(trouble) = &self.refusal {
             job.answer(Err(trouble.clone()));
-        } else if let Some(jobs) = &self.jobs
-            && jobs.send(job).is_err()
+        } else if let Some(queue) = &self.queue
+            && queue.send(job).is_err()
         {
-            // The job went down with its reply, so that the receipt says `Closed`.
+            // The reply went with the job, so that the receipt says `Closed`.
             tracing::error!("the store's writer has ended");
         }
-        Receipt(answer)
+        if !can_wait || waiting == ENOUGH {
+            self.hurry.iter().for_each(Hurry::up);
+        }
+        Receipt { answer, hurry: self.hurry.clone() }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.jobs = None;
+        self.queue = None;
+        self.hurry.iter().for_each(Hurry::up);
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the store's writer panicked");
@@ -157,65 +241,64 @@ impl Drop for Writer {
     }
 }
 
-trait Job: Send {
-    fn durable(&self) -> bool;
-    /// Does the work; nothing of it is to be kept if it failed. An error is none of its own.
-    fn run(&mut self, connection: &Connection) -> Result<Wrote, StoreError>;
-    fn answer(self: Box<Self>, commit: Result<(), Trouble>);
+/// A write with its way back.
+struct Job {
+    write: Write,
+    /// What the write came to, until the commit.
+    outcome: Option<Result<Outcome, StoreError>>,
+    reply: oneshot::Sender<Result<Outcome, StoreError>>,
 }
 
-struct Pending<T, F> {
-    work: Option<F>,
-    done: Option<Result<T, StoreError>>,
-    reply: SyncSender<Result<T, StoreError>>,
-    durable: bool,
-}
-
-impl<T, F> Job for Pending<T, F>
-where
-    T: Send,
-    F: FnOnce(&Connection) -> Result<(T, Wrote), StoreError> + Send,
-{
-    fn durable(&self) -> bool {
-        self.durable
-    }
-
-    fn run(&mut self, connection: &Connection) -> Result<Wrote, StoreError> {
-        let Some(work) = self.work.take() else { return Ok(Wrote::Nothing) };
-        let (done, wrote) = match work(connection) {
-            // SQLite may have undone the others with it; and they would fare no better.
-            Err(error) if connection.is_autocommit() || is_of_the_disk(&error) => return Err(error),
-            Err(error) => (Err(error), Wrote::Nothing),
-            Ok((done, wrote)) => (Ok(done), wrote),
+impl Job {
+    /// Writes; nothing of it is to be kept if that failed. An error is not the write's own.
+    fn run(&mut self, db: &Transaction<'_>) -> Result<Interest, StoreError> {
+        let outcome = match &self.write {
+            Write::Apply(envelope) => operations::apply(db, envelope),
+            Write::Track { profile, batch, stamp } => {
+                operations::track_batch(db, profile, batch.as_ref(), stamp).map(Outcome::Tracked)
+            }
+            Write::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| Outcome::Done),
+            Write::Flush => {
+                self.outcome = Some(Ok(Outcome::Done));
+                return Ok(Interest::Nothing);
+            }
+            #[cfg(test)]
+            Write::Run(work) => work(db).map(|()| Outcome::Done),
         };
-        self.done = Some(done);
-        Ok(wrote)
+        let interest = match &outcome {
+            // SQLite may have undone the other writes with it; and they would fare no better.
+            Err(error) if db.is_autocommit() || is_of_the_disk(error) => return outcome.map(|_| Interest::Nothing),
+            Err(_) => Interest::Nothing,
+            Ok(outcome) => Interest::of(outcome),
+        };
+        self.outcome = Some(outcome);
+        Ok(interest)
     }
 
-    fn answer(self: Box<Self>, commit: Result<(), Trouble>) {
-        let answer = match (commit, self.done) {
-            (Ok(()), Some(done)) => done,
+    /// Runs one of several, so that a failed write can be undone without the others.
+    fn run_among_others(&mut self, db: &Transaction<'_>) -> Result<Interest, StoreError> {
+        db.prepare_cached("SAVEPOINT job")?.execute([])?;
+        let interest = self.run(db)?;
+        if interest == Interest::Nothing {
+            db.execute_batch("ROLLBACK TO job")?;
+        }
+        db.prepare_cached("RELEASE job")?.execute([])?;
+        Ok(interest)
+    }
+
+    fn answer(self, commit: Result<(), Trouble>) {
+        let answer = match (commit, self.outcome) {
+            (Ok(()), Some(outcome)) => outcome,
             (Ok(()), None) => Err(StoreError::Closed),
             (Err(trouble), _) => Err(trouble.into()),
         };
-        if let Err(mpsc::SendError(Err(unheard))) = self.reply.send(answer) {
+        if let Err(Err(unheard)) = self.reply.send(answer) {
             tracing::error!("nobody waited for this: {unheard}");
         }
     }
 }
 
-/// Runs one of several, so that what it did can be undone without the others.
-fn run_among_others(job: &mut dyn Job, connection: &Connection) -> Result<Wrote, StoreError> {
-    connection.prepare_cached("SAVEPOINT job")?.execute([])?;
-    let wrote = job.run(connection)?;
-    if wrote == Wrote::Nothing {
-        connection.execute_batch("ROLLBACK TO job")?;
-    }
-    connection.prepare_cached("RELEASE job")?.execute([])?;
-    Ok(wrote)
-}
-
-/// Whether an error is none of the job's own.
+/// Whether an error is one of the disk, not of the write.
 fn is_of_the_disk(error: &StoreError) -> bool {
     let StoreError::Sql(error) = error else { return error.is_damage() };
     matches!(
@@ -225,7 +308,7 @@ fn is_of_the_disk(error: &StoreError) -> bool {
 }
 
 /// What the writer's thread works with.
-struct Desk {
+struct Worker {
     connection: Connection,
     path: PathBuf,
     health: Arc<Health>,
@@ -233,22 +316,26 @@ struct Desk {
     log_limit: u64,
     /// What `PRAGMA synchronous` was set to last.
     synchronous: Option<&'static str>,
+    /// How many writes wait, and whether one of them can't ([`Hurry`]).
+    gathered: (Arc<AtomicUsize>, Arc<AtomicBool>),
 }
 
-impl Desk {
-    fn run(&mut self, inbox: &Receiver<Box<dyn Job>>, ended: &dyn Fn(Option<Commit>)) {
+impl Worker {
+    fn run(&mut self, inbox: &Receiver<Job>, committed: &dyn Fn(Option<Commit>)) {
         while let Ok(first) = inbox.recv() {
-            let mut batch = vec![first];
-            batch.extend(inbox.try_iter().take(BATCH - 1));
+            self.gather();
+            let mut jobs = vec![first];
+            jobs.extend(inbox.try_iter().take(MOST_AT_ONCE - 1));
+            self.gathered.0.fetch_sub(jobs.len(), Ordering::AcqRel);
             let done = match self.health.begin() {
-                Ok(()) => self.commit(&mut batch),
+                Ok(()) => self.commit(&mut jobs),
                 Err(trouble) => Err(trouble.into()),
             };
             let commit = done.as_ref().copied().unwrap_or_default();
             let outcome = self.health.end(done.map(drop));
-            // First, so that whoever holds a receipt knows that those who follow the store have been woken.
-            ended(commit);
-            for job in batch {
+            // First, so that whoever holds a receipt knows that the subscribers have been woken.
+            committed(commit);
+            for job in jobs {
                 job.answer(outcome.clone());
             }
             self.keep_log_small();
@@ -259,42 +346,53 @@ impl Desk {
         }
     }
 
+    /// Waits a moment for more writes, unless one can't wait or there are enough.
+    fn gather(&self) {
+        let (waiting, is_urgent) = &self.gathered;
+        if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < ENOUGH {
+            // Ends early by an urgent write; an old wakeup makes one smaller commit.
+            thread::park_timeout(GATHER);
+        }
+        // Whatever was urgent is in the queue by now.
+        is_urgent.store(false, Ordering::Release);
+    }
+
     /// Runs the jobs and commits what they wrote, if they wrote anything.
-    fn commit(&mut self, batch: &mut [Box<dyn Job>]) -> Result<Option<Commit>, StoreError> {
-        let durable = batch.iter().any(|job| job.durable());
-        let synchronous = if durable { "full" } else { "normal" };
+    fn commit(&mut self, jobs: &mut [Job]) -> Result<Option<Commit>, StoreError> {
+        let is_durable = jobs.iter().any(|job| job.write.is_durable());
+        let synchronous = if is_durable { "full" } else { "normal" };
         if self.synchronous != Some(synchronous) {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (before, mut wrote) = (transaction.total_changes(), Wrote::Nothing);
-        if let [alone] = batch {
-            // Without a savepoint: it would keep a copy of each page as it was, for a whole import in a file.
-            wrote = alone.run(&transaction)?;
+        let (before, mut interest) = (transaction.total_changes(), Interest::Nothing);
+        if let [alone] = jobs {
+            // Without a savepoint: SQLite would keep a copy of each page as it was, for a whole import in a file.
+            interest = alone.run(&transaction)?;
         } else {
-            for job in batch {
-                wrote = wrote.max(run_among_others(job.as_mut(), &transaction)?);
+            for job in jobs {
+                interest = interest.max(job.run_among_others(&transaction)?);
             }
         }
-        if wrote == Wrote::Nothing || transaction.total_changes() == before {
+        if interest == Interest::Nothing || transaction.total_changes() == before {
             transaction.rollback()?;
             return Ok(None);
         }
         let number = changes::count_commit(&transaction)?;
         transaction.commit()?;
-        Ok(Some(Commit { number, wrote }))
+        Ok(Some(Commit { number, interest }))
     }
 
     /// While there is always some reader the log never begins anew by itself.
     fn keep_log_small(&mut self) {
-        let size = connection::log_size(&self.path);
+        let size = paths::log_size(&self.path);
         if size <= self.log_limit {
             return;
         }
         let outcome = self.checkpoint();
         // As long as somebody reads the same for long, it isn't asked with each write.
-        let is_small = connection::log_size(&self.path) <= LOG_LIMIT;
+        let is_small = paths::log_size(&self.path) <= LOG_LIMIT;
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
         if !is_small {
             tracing::warn!(
@@ -309,5 +407,21 @@ impl Desk {
         let outcome = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         self.connection.busy_timeout(PATIENCE)?;
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::Store;
+
+    #[tokio::test]
+    async fn task_that_has_spent_its_budget_can_wait_for_receipts() {
+        /// More than tokio lets a task do before it has to yield.
+        const MANY: usize = 500;
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        for _ in 0..MANY {
+            store.flush().wait().unwrap();
+        }
     }
 }

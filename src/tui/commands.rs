@@ -8,9 +8,10 @@ use crate::{
     domain::{
         alert::{Alert, Snooze},
         ids::RowId,
+        operation::{Edit, LocalEdit, Operation},
         text,
     },
-    store::{Edit, Store, StoreError, TakenBack},
+    store::{AlertQuery, Reversal, Store, StoreError},
     tui::{command::Id, keys::Keys},
 };
 
@@ -26,17 +27,25 @@ pub(super) struct Desk {
 }
 
 /// Changes what is kept.
-pub(super) fn edit(desk: &Desk, edit: Edit) -> Result<String, StoreError> {
-    let changed = desk.store.edit(&desk.profile, edit.clone(), desk.at).wait()?;
-    Ok(match changed {
+pub(super) fn edit(desk: &Desk, edit: LocalEdit) -> Result<String, StoreError> {
+    let operation =
+        Operation::Edit { profile: desk.profile.clone(), edit: desk.store.reader()?.resolve(edit.clone())? };
+    Ok(match desk.store.apply(operation, desk.at).wait()?.changed()? {
         0 => nothing(&edit).to_owned(),
-        _ => format!("{}; {} takes this back.", done(&edit, changed), desk.keys.shown(Id::Undo)),
+        changed => format!("{}; {} takes this back.", done(&edit, changed), desk.keys.shown(Id::Undo)),
     })
 }
 
 /// Pauses polling until then, or goes on.
-pub(super) fn pause(store: &Store, profiles: &[String], until: Option<DateTime<Utc>>) -> Result<String, StoreError> {
-    profiles.iter().try_for_each(|profile| store.pause(profile, until).wait())?;
+pub(super) fn pause(
+    store: &Store,
+    profiles: &[String],
+    until: Option<DateTime<Utc>>,
+    at: DateTime<Utc>,
+) -> Result<String, StoreError> {
+    for profile in profiles {
+        store.apply(Operation::Pause { profile: profile.clone(), until }, at).wait()?;
+    }
     Ok(match (until, profiles.len()) {
         (Some(_), ..=1) => "Polling is paused for this profile, wherever it is polled.".into(),
         (Some(_), 2) => "Polling is paused for both profiles, wherever they are polled.".into(),
@@ -47,7 +56,8 @@ pub(super) fn pause(store: &Store, profiles: &[String], until: Option<DateTime<U
 
 /// Removes transactions for good.
 pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
-    Ok(match store.delete(rows, at).wait()? {
+    let transactions = store.reader()?.keys(&rows)?;
+    Ok(match store.apply(Operation::Delete { transactions }, at).wait()?.changed()? {
         0 => "Nothing was removed: it is gone already.".into(),
         1 => "It is removed for good.".into(),
         many => format!("{many} are removed for good."),
@@ -68,8 +78,8 @@ pub(super) fn snooze(desk: &Desk, rows: Vec<RowId>, until: Snooze) -> Result<Str
 
 /// Lets whatever stands for transactions and is set aside fire again.
 pub(super) fn unacknowledge(desk: &Desk, rows: Vec<RowId>) -> Result<String, StoreError> {
-    let alerts = standing(&desk.store, rows, |alert| alert.set_aside.is_some())?;
-    edit(desk, Edit::Unacknowledge(alerts))
+    let alerts = standing(&desk.store, rows, |alert| alert.handling.is_some())?;
+    edit(desk, Edit::Unacknowledge { alerts })
 }
 
 /// The numbers of what stands for transactions and is wanted.
@@ -77,38 +87,40 @@ fn standing(store: &Store, rows: Vec<RowId>, wanted: fn(&Alert) -> bool) -> Resu
     let reader = store.reader()?;
     let mut alerts = Vec::new();
     for row in rows {
-        alerts.extend(reader.alerts_of(row)?.iter().filter(|alert| wanted(alert)).map(|alert| alert.id));
+        alerts.extend(
+            reader.alerts(AlertQuery::OfTransaction(row))?.iter().filter(|alert| wanted(alert)).map(|alert| alert.id),
+        );
     }
     Ok(alerts)
 }
 
 /// What an edit has done, so many times.
-fn done(edit: &Edit, count: usize) -> String {
+fn done(edit: &LocalEdit, count: usize) -> String {
     match edit {
-        Edit::Untrack(_) if count == 1 => "It is polled no more, and kept".into(),
-        Edit::Untrack(_) => format!("{count} are polled no more, and kept"),
-        Edit::Note { .. } => counted(count, "note added", "notes added"),
-        Edit::Ticket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
-        Edit::Ticket { ticket: None, .. } => format!("Ticket taken off {count}"),
-        Edit::Labels { .. } => counted(count, "label changed", "labels changed"),
+        Edit::Untrack { .. } if count == 1 => "It is polled no more, and kept".into(),
+        Edit::Untrack { .. } => format!("{count} are polled no more, and kept"),
+        Edit::AddNote { .. } => counted(count, "note added", "notes added"),
+        Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
+        Edit::SetTicket { ticket: None, .. } => format!("Ticket taken off {count}"),
+        Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
         Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
         Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
-        Edit::Unacknowledge(_) => counted(count, "alert fires again", "alerts fire again"),
+        Edit::Unacknowledge { .. } => counted(count, "alert fires again", "alerts fire again"),
     }
 }
 
 /// Why an edit has done nothing.
-fn nothing(edit: &Edit) -> &'static str {
+fn nothing(edit: &LocalEdit) -> &'static str {
     match edit {
-        Edit::Untrack(_) => "Nothing was changed: it wasn't polled before.",
-        Edit::Note { .. } => "Nothing was changed: it isn't there any more.",
-        Edit::Ticket { .. } => "Nothing was changed: the ticket is that already.",
-        Edit::Labels { .. } => "Nothing was changed: the labels are so already.",
+        Edit::Untrack { .. } => "Nothing was changed: it wasn't polled before.",
+        Edit::AddNote { .. } => "Nothing was changed: it isn't there any more.",
+        Edit::SetTicket { .. } => "Nothing was changed: the ticket is that already.",
+        Edit::ChangeLabels { .. } => "Nothing was changed: the labels are so already.",
         Edit::Acknowledge { .. } => {
             "Nothing was changed: it is acknowledged already, and a note gives way only to another."
         }
         Edit::Snooze { .. } => "Nothing was changed: no alert stands here.",
-        Edit::Unacknowledge(_) => "Nothing was changed: no alert here is set aside.",
+        Edit::Unacknowledge { .. } => "Nothing was changed: no alert here is set aside.",
     }
 }
 
@@ -118,7 +130,7 @@ fn counted(count: usize, one: &str, several: &str) -> String {
 
 /// Takes back what was done last.
 pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
-    let turned = desk.store.take_back(&desk.profile, desk.at).wait()?;
+    let turned = desk.store.apply(Operation::Undo { profile: desk.profile.clone() }, desk.at).wait()?.reversed()?;
     Ok(turned.map_or_else(
         || "There is nothing to take back.".into(),
         |turned| {
@@ -132,14 +144,14 @@ pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
 
 /// Does again what was taken back last.
 pub(super) fn do_again(desk: &Desk) -> Result<String, StoreError> {
-    let turned = desk.store.do_again(&desk.profile, desk.at).wait()?;
+    let turned = desk.store.apply(Operation::Redo { profile: desk.profile.clone() }, desk.at).wait()?.reversed()?;
     Ok(turned.map_or_else(
         || "There is nothing to do again.".into(),
         |turned| sentence(("Done again", &desk.whose), &turned, ""),
     ))
 }
 
-fn sentence((done, whose): (&str, &str), turned: &TakenBack, stopped: &str) -> String {
+fn sentence((done, whose): (&str, &str), turned: &Reversal, stopped: &str) -> String {
     if turned.done == 0 {
         return format!("Nothing was changed: something else happened since ({}).", text::clean(&turned.summary));
     }

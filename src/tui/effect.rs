@@ -8,10 +8,10 @@ use crate::{
         alert::{Rule, Snooze},
         filter::Named,
         ids::{RowId, TxHash},
+        operation::{Edit, LocalEdit},
         quote::QuoteRequest,
         transaction::NewTransaction,
     },
-    store::Edit,
     tui::theme::Shipped,
 };
 
@@ -28,7 +28,7 @@ pub enum Markable {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
     /// Change what is kept; it can be taken back.
-    Edit(Edit),
+    Edit(LocalEdit),
     /// Take on whatever stands for these transactions.
     Acknowledge {
         /// Which ones.
@@ -96,7 +96,7 @@ impl Work {
     /// to put a label on the same five.
     pub fn deals_with(&self) -> &[RowId] {
         match self {
-            Self::Edit(Edit::Untrack(rows)) => rows,
+            Self::Edit(Edit::Untrack { transactions }) => transactions,
             _ => &[],
         }
     }

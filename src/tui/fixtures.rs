@@ -30,11 +30,14 @@ use crate::{
         answer::Templates,
         change::{Change, What},
         filter::{self, Candidate, Filter},
+        fixtures,
         ids::{RowId, TxHash},
         need::Need,
+        operation::QuoteKey,
+        poller::{PollerHealth, PollerReport},
         transaction::Transaction,
     },
-    store::{Listed, News, Page, Place, PollerReport},
+    store::{Asked, Changes, Listed, Page, Place},
 };
 
 /// A dashboard that knows nothing yet; it polls, in UTC.
@@ -76,7 +79,7 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
         flapping: false,
-        set_aside: None,
+        handling: None,
         cleared_at: None,
         message: message.into(),
     }
@@ -202,11 +205,11 @@ impl Desk {
     }
 
     fn overview(&self, now: Now) -> Overview {
-        let (mut alerts, mut set_aside) = ([0; 3], 0);
+        let (mut alerts, mut handled) = ([0; 3], 0);
         for alert in self.alerts.values().flatten().chain(&self.profile_alerts) {
             match alert.state(now.wall) {
                 AlertState::Firing => alerts[2 - alert.rule.severity() as usize] += 1,
-                _ => set_aside += 1,
+                _ => handled += 1,
             }
         }
         let list = &self.model.list;
@@ -219,7 +222,7 @@ impl Desk {
         Overview {
             tabs: Tab::ALL.map(|tab| self.rows(&tab.filter(), now).len() as u64),
             alerts,
-            set_aside,
+            handled,
             most_urgent: self
                 .alerts
                 .iter()
@@ -265,14 +268,14 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
         unsettled: 7,
         share: 1.0,
         need: Some(Need { polls: 0.67, allowed: 8.33, unsettled: 7 }),
-        health: "live".into(),
+        health: PollerHealth::Live,
         ..PollerReport::default()
     }
 }
 
 /// Lets something happen in the store, and brings the news of it to the dashboard.
 pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
-    let mut news = News { anew: desk.changes == 0, ..News::default() };
+    let mut news = Changes { resync: desk.changes == 0, ..Changes::default() };
     for transaction in story.transactions {
         desk.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
@@ -312,6 +315,12 @@ pub fn press(desk: &mut Desk, keys: &[&str], now: Now) -> Vec<Effect> {
 pub fn type_in(desk: &mut Desk, text: &str, now: Now) -> Vec<Effect> {
     let key = |letter| Msg::Key(crossterm::event::KeyCode::Char(letter).into());
     text.chars().flat_map(|letter| desk.take(key(letter), now)).collect()
+}
+
+/// A request for a route that the poller will send, by the store's number.
+pub fn pending(id: i64) -> Asked {
+    let (profile, request) = ("default".into(), fixtures::quote_request("0x1f0a"));
+    Asked::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
 }
 
 /// Opens the quote form and types a question that can be asked, with chains by name.

@@ -25,9 +25,10 @@ use crate::{
         experience::RouteKey,
         filter::{Filter, Named, Names},
         ids::{RowId, TxHash},
+        notification,
         outline::Outline,
     },
-    store::{AlertCounts, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
+    store::{AlertCounts, AlertQuery, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
 };
 
 /// A part of the list, without what is known of it.
@@ -108,8 +109,8 @@ pub(super) fn untold(
     ways: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     let profiles = std::iter::once(own).chain(beside);
-    let troubles = profiles.map(|profile| reader.herald_troubles(profile, ways));
-    Ok(troubles.collect::<Result<Vec<_>, _>>()?.concat())
+    let troubles = profiles.map(|profile| Ok(notification::troubles(&reader.notification_cursors(profile)?, ways)));
+    Ok(troubles.collect::<Result<Vec<_>, StoreError>>()?.concat())
 }
 
 /// What is to be marked of a list; `None` if that is more than can be.
@@ -128,12 +129,10 @@ pub(super) fn marks(
 /// The alerts' own list.
 pub(super) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
     // One more says whether there are more.
-    let mut found = reader.gravest_alerts(AlertList::MOST + 1)?;
+    let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MOST + 1))?;
     let more = found.len() > AlertList::MOST;
     found.truncate(AlertList::MOST);
-    for alert in reader.alerts_cleared_since(now - RESOLVED_FOR, AlertList::MOST)? {
-        found.push(reader.with_transaction(alert)?);
-    }
+    found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MOST))?);
     let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
     Ok(AlertPage { rows: rows.collect(), more })
 }
@@ -157,7 +156,7 @@ pub(super) fn known(
     // With `0x` or without.
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
     for hash in hashes {
-        let mut row = reader.known(profile, hash)?;
+        let mut row = reader.find_exact(profile, hash)?;
         if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
             if let Lookup::One(found) = reader.find(hash.as_str())? {
@@ -176,18 +175,18 @@ pub(super) fn overview(
     (listed, whole, now): (&Filter, Option<Tab>, DateTime<Utc>),
     (view, first): (u64, Option<RowId>),
 ) -> Result<Overview, StoreError> {
-    reader.at_one_moment(|| {
+    reader.snapshot(|| {
         let mut tabs = [0; 5];
         for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
             *count = reader.listing(&tab.filter(), now).count()?;
         }
-        let AlertCounts { firing, set_aside } = reader.alert_counts(now)?;
+        let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, now)?);
         let listing = reader.listing(listed, now);
         let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
         let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
         let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
         let listed = Listing { view, total, before };
-        Ok(Overview { tabs, alerts: firing, set_aside, most_urgent: reader.most_urgent()?, listed })
+        Ok(Overview { tabs, alerts: firing, handled, most_urgent: reader.most_urgent()?, listed })
     })
 }
 
@@ -195,12 +194,8 @@ pub(super) fn overview(
 mod tests {
     use super::*;
     use crate::{
-        domain::{
-            alert::{AlertStep, Rule},
-            fixtures,
-            status::RouterStatus,
-        },
-        store::{Seen, Store},
+        domain::{fixtures, status::RouterStatus},
+        store::{Store, testing},
     };
 
     #[test]
@@ -209,15 +204,11 @@ mod tests {
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let now = DateTime::UNIX_EPOCH;
         let batch = (1..=4).map(fixtures::new).collect();
-        let rows = store.import("default", batch, now).wait().unwrap().added.first;
+        let rows = testing::track(&store, "default", batch, now).added.first;
         let (reader, filter) = (store.reader().unwrap(), Filter::everything());
         let next = |row, forwards| alert(&reader, (&filter, now), (row, forwards)).unwrap();
         assert_eq!(next(rows[1], true), None);
-        let raise = |row| {
-            let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: now };
-            let judge = |_: &_, _: &_, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }];
-            store.observe(seen, judge).wait().unwrap();
-        };
+        let raise = |row| testing::observe(&store, row, fixtures::says(RouterStatus::NeedsGas), now);
         raise(rows[1]);
         assert_eq!((next(rows[1], true), next(rows[3], true)), (None, Some(rows[1])));
         raise(rows[2]);

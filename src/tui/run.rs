@@ -44,7 +44,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{Follower, SharedReader, Store, StoreError},
+    store::{FeedReader, SharedReader, Store, StoreError, Wake},
 };
 
 /// Between two looks at the clock on screen.
@@ -133,7 +133,7 @@ impl Drop for Dashboard {
         self.news_to_remember().iter().for_each(Remembered::write);
         // The runtime waits for what is being read and written; nobody else does any more.
         self.leaving.leave();
-        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::call_off);
+        [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::cancel);
     }
 }
 
@@ -150,7 +150,7 @@ struct Dashboard {
     leaving: Leaving,
     clock: Clock,
     store: Store,
-    follower: Follower,
+    follower: FeedReader,
     /// For the list, for its numbers and for single transactions, so that none waits for the others.
     pages: SharedReader,
     numbers: SharedReader,
@@ -194,13 +194,13 @@ impl Dashboard {
             bursts: Bursts::default(),
             export,
             leaving: Leaving::default(),
-            follower: Follower::new(&store)?,
-            pages: store.shared_reader()?,
-            numbers: store.shared_reader()?,
-            details: store.shared_reader()?,
-            charts: store.shared_reader()?,
+            follower: FeedReader::new(store.reader()?),
+            pages: SharedReader::new(store.reader()?),
+            numbers: SharedReader::new(store.reader()?),
+            details: SharedReader::new(store.reader()?),
+            charts: SharedReader::new(store.reader()?),
             log,
-            commits: store.subscribe()?,
+            commits: store.subscribe(Wake::AnyCommit)?,
             store,
             tasks: JoinSet::new(),
             reading: false,

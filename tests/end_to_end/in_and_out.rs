@@ -11,8 +11,11 @@ use std::{
 
 use hoptop::{
     clock::Clock,
-    domain::ids::RowId,
-    store::{Edit, Store},
+    domain::{
+        ids::RowId,
+        operation::{LocalEdit, Operation},
+    },
+    store::Store,
 };
 
 use super::common::{Ended, Home, Running};
@@ -54,9 +57,10 @@ fn the_day_s_backup_of_a_large_store_keeps_nobody_waiting() {
     // What is small has one as soon as it holds something.
     fs::remove_dir_all(&backups).unwrap();
     let store = Store::open(&home.path().join("hoptop.db")).unwrap();
-    let note = Edit::Note { rows: vec![RowId(1)], text: "x".repeat(40 << 20) };
+    let note = LocalEdit::AddNote { transactions: vec![RowId(1)], text: "x".repeat(40 << 20) };
     let clock = Clock::system();
-    store.edit("default", note, clock.now().wall).wait().unwrap();
+    let edit = store.reader().unwrap().resolve(note).unwrap();
+    store.apply(Operation::Edit { profile: "default".into(), edit }, clock.now().wall).wait().unwrap();
     drop(store);
     // What can't be made is said, by the command itself.
     fs::write(&backups, "no folder").unwrap();

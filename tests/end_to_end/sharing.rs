@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hoptop::store::Store;
+use hoptop::store::{Store, Wake};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::json;
@@ -45,7 +45,7 @@ impl Shop {
 async fn keep_within_the_limit(blows: u32) {
     let shop = Shop::open();
     let stores = [0, 1].map(|store| Store::open(&shop.homes[store].path().join("hoptop.db")).unwrap());
-    let mut commits = [0, 1].map(|store: usize| stores[store].subscribe().unwrap());
+    let mut commits = [0, 1].map(|store: usize| stores[store].subscribe(Wake::AnyCommit).unwrap());
     let mut watches: Vec<(Running, bool)> = (0..4).map(|index| (shop.watch(index % 2), false)).collect();
     let mut random = Pcg64Mcg::seed_from_u64(7);
     for blow in 0..blows {

@@ -12,11 +12,47 @@ use hoptop::{
     domain::{
         ids::RowId,
         observation::{Observation, Outcome},
+        operation::{Operation, TransactionKey},
         transaction::{NewTransaction, Told},
     },
     sim::{body, plan::Transfer, world::World},
-    store::{ImportReport, Seen},
+    store::{ImportReport, Receipt, Store},
 };
+
+/// The profile that everything is tracked in.
+pub const PROFILE: &str = "default";
+
+/// An observation of a transaction, with its moment.
+pub struct TimedObservation {
+    pub transaction: TransactionKey,
+    pub observation: Observation,
+    pub at: DateTime<Utc>,
+}
+
+impl TimedObservation {
+    /// The operation that keeps it.
+    pub fn operation(self) -> Operation {
+        Operation::Observe { transaction: self.transaction, observation: Box::new(self.observation) }
+    }
+
+    /// Submits it to a store.
+    pub fn submit(self, store: &Store) -> Receipt {
+        let at = self.at;
+        store.apply(self.operation(), at)
+    }
+}
+
+/// Names a transaction in every store.
+pub fn key(told: &Told) -> TransactionKey {
+    let (from_chain, hash) = (told.from_chain.clone(), told.transaction_id.clone());
+    TransactionKey { profile: PROFILE.into(), from_chain, hash }
+}
+
+/// Tracks a batch, and waits.
+pub fn track(store: &Store, transactions: Vec<NewTransaction>, at: DateTime<Utc>) -> ImportReport {
+    let operation = Operation::Track { profile: PROFILE.into(), transactions };
+    store.apply(operation, at).wait().unwrap().tracked().unwrap()
+}
 
 /// What a body weighs that fills every field that `service.md` (2.2 to 2.5) shows.
 pub const BODY: usize = 3_584;
@@ -54,7 +90,7 @@ fn padded(text: &str) -> String {
 }
 
 /// What is kept of such a body.
-pub fn seen(row: RowId, (told, body): (&Told, String), at: DateTime<Utc>) -> Seen {
+pub fn seen(told: &Told, body: String, at: DateTime<Utc>) -> TimedObservation {
     let heard = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, told, at);
     assert!(matches!(heard.outcome, Outcome::Record(_)), "{:?}", heard.outcome);
     let observation = Observation {
@@ -64,7 +100,7 @@ pub fn seen(row: RowId, (told, body): (&Told, String), at: DateTime<Utc>) -> See
         body: Some(body),
         chains: heard.chains,
     };
-    Seen { transaction: row, observation, at }
+    TimedObservation { transaction: key(told), observation, at }
 }
 
 /// The rows that an import added to a store, all one after the other.
@@ -74,11 +110,11 @@ pub fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
 }
 
 /// All that three answers say of a transfer, a minute apart.
-pub fn answers(world: &World, row: RowId, new: &NewTransaction, from: DateTime<Utc>) -> Vec<Seen> {
+pub fn answers(world: &World, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
     let transfer = world.find(new.told.transaction_id.as_str()).unwrap();
     let answer = |(minute, said): (i64, (&str, usize))| {
         let age = Duration::from_secs(60 * minute.unsigned_abs() + 30);
-        seen(row, (&new.told, body(transfer, said, age)), from + TimeDelta::minutes(minute))
+        seen(&new.told, body(transfer, said, age), from + TimeDelta::minutes(minute))
     };
     (0..).zip(WAY).map(answer).collect()
 }

@@ -19,6 +19,7 @@ use crate::domain::{
     text::{FIELD_LIMIT, clean, clean_or_none},
     transaction::{NewTransaction, Tracking, Transaction},
 };
+use crate::store::testing;
 use crate::tui::export::{ExportOrder, Leaving};
 
 fn args(format: ExportFormat) -> ExportArgs {
@@ -308,7 +309,7 @@ proptest! {
     fn whatever_was_told_comes_back(batch in prop::collection::vec(transaction(), 1..4)) {
         let mut bench = Bench::new();
         for new in batch {
-            bench.store.import("default", vec![new], at(0)).wait().unwrap();
+            testing::track(&bench.store, "default", vec![new], at(0));
         }
         for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
             let (text, ..) = exported(&mut bench, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });

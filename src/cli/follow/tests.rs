@@ -4,6 +4,7 @@ use super::{
     super::context::testing::{Bench, at},
     *,
 };
+use crate::store::Wake;
 
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
 
@@ -50,7 +51,7 @@ fn lines_are_taken_as_they_come_and_bad_ones_are_passed_over() {
 #[test]
 fn what_came_together_is_kept_together() {
     let mut bench = Bench::new();
-    let commits = bench.store.subscribe().unwrap();
+    let commits = bench.store.subscribe(Wake::AnyCommit).unwrap();
     followed(&mut bench, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
     assert_eq!(*commits.borrow(), 2);
 }

@@ -16,7 +16,7 @@ use crate::{
         text,
         transaction::Transaction,
     },
-    store::{AlertCounts, Follower, Listed, Reader, StoreError},
+    store::{AlertCounts, AlertQuery, FeedReader, Listed, Reader, StoreError},
     tui::model::{Setting, list::Tab},
 };
 
@@ -36,10 +36,13 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    pub(super) fn of(follower: &Follower, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
-        follower.news_with(|news, reader| {
-            let changed = reader.listed_of(news.rows(false))?;
-            let summary = if news.anew { summary(reader, setting, now)? } else { Vec::new() };
+    pub(super) fn of(follower: &FeedReader, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
+        follower.changes_with(|news, reader| {
+            let mut changed = BTreeMap::new();
+            for row in news.rows(false) {
+                changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
+            }
+            let summary = if news.resync { summary(reader, setting, now)? } else { Vec::new() };
             Ok(Self { changes: news.changes, changed, summary, more: news.more })
         })
     }
@@ -56,18 +59,17 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         count(Tab::Refunds)?,
         count(Tab::Done)?,
     );
-    let AlertCounts { firing: [critical, warning, info], set_aside } = reader.alert_counts(now)?;
+    let AlertCounts { firing: [critical, warning, info], handled } =
+        AlertCounts::sum(&reader.alerts_by_rule(None, now)?);
     let alerts = format!("{critical} critical, {warning} warning, {info} info");
     let mut lines = vec![
         format!("hoptop, profile {}. {tracked}", text::clean(&setting.profiles().collect::<Vec<_>>().join(", "))),
-        format!("Alerts: {alerts}; acknowledged or snoozed {set_aside}."),
+        format!("Alerts: {alerts}; acknowledged or snoozed {handled}."),
     ];
-    for alert in reader.profile_alerts()?.iter().filter(|alert| setting.shows(&alert.profile)) {
+    for alert in reader.alerts(AlertQuery::OfProfiles)?.iter().filter(|alert| setting.shows(&alert.profile)) {
         lines.push(format!("{}{}", setting.whose(&alert.profile), of_profile(alert.rule, &alert.message)));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
-        // Whole: what to do may depend on a link.
-        let tx = reader.transaction(tx.id)?.unwrap_or(tx);
         lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), what_to_do(&tx, now, setting.zone)));
     }
     lines.push(match (&setting.shown_id, setting.polls) {

@@ -7,9 +7,10 @@ use std::{collections::HashMap, io, time::Duration};
 use chrono::{DateTime, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{
-    domain::{ids::RowId, span},
-    store::PollerReport,
+use crate::domain::{
+    ids::RowId,
+    poller::{PollerHealth, PollerReport},
+    span,
 };
 
 /// From one drawing to the next while nothing happens: the time that is left goes by.
@@ -84,9 +85,15 @@ fn style(ascii: bool) -> ProgressStyle {
 
 /// How much of its budget the poller uses.
 fn budget(report: &PollerReport) -> String {
-    match report.health.as_str() {
-        "live" => format!("{:.1} of {} requests/s", report.used, report.rps),
-        health => health.to_owned(),
+    match report.health {
+        PollerHealth::Live => format!("{:.1} of {} requests/s", report.used, report.rps),
+        health @ (PollerHealth::Paused
+        | PollerHealth::Throttled
+        | PollerHealth::Unreachable
+        | PollerHealth::Unauthorized
+        | PollerHealth::Stopped
+        | PollerHealth::Waiting
+        | PollerHealth::Unknown) => health.to_string(),
     }
 }
 

@@ -13,10 +13,14 @@ use crate::{
         filter::Filter,
         forecast::Quantile,
         ids::RowId,
+        notification,
+        operation::TransactionKey,
+        poller::PollerReport,
+        record::RecordView,
         text,
         transaction::{Told, Transaction},
     },
-    store::{Follower, Listed, News, PollerReport, Progress, StoreError},
+    store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
 };
 
 /// What is to be read of the store.
@@ -33,7 +37,7 @@ pub(super) struct Question {
 
 /// What a look into the store brought.
 pub(super) struct Seen {
-    pub(super) news: News,
+    pub(super) news: Changes,
     pub(super) poller: Option<PollerReport>,
     /// What keeps alerts from being told outside.
     pub(super) untold: Vec<String>,
@@ -48,29 +52,32 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn look(follower: &Follower, question: &Question) -> Result<Self, StoreError> {
+    pub(super) fn look(follower: &FeedReader, question: &Question) -> Result<Self, StoreError> {
         let Question { profile, filter, forecasts, ways, now } = question;
-        follower.news_with(|news, reader| {
+        follower.changes_with(|news, reader| {
             let mut seen = Self {
                 poller: reader.poller(profile)?,
-                untold: reader.herald_troubles(profile, ways)?,
+                untold: notification::troubles(&reader.notification_cursors(profile)?, ways),
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
-                changed: reader.listed_of(news.rows(true))?,
+                changed: BTreeMap::new(),
                 expected: Vec::new(),
                 news,
             };
-            if seen.news.anew {
-                seen.profile_alerts = reader.profile_alerts()?;
+            for row in seen.news.rows(true) {
+                seen.changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
             }
-            if let (true, Some(filter)) = (seen.news.anew, filter) {
+            if seen.news.resync {
+                seen.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
+            }
+            if let (true, Some(filter)) = (seen.news.resync, filter) {
                 let filter = filter.of_profile(profile);
                 seen.chosen = reader.listing(&filter, *now).outcomes()?;
             }
             if *forecasts && !(seen.chosen.is_empty() && seen.changed.is_empty()) {
                 let experience = reader.experience(profile)?;
                 for (row, _) in seen.chosen.iter().filter(|(_, progress)| progress.is_polled) {
-                    let tx = reader.outline(*row)?;
+                    let tx = reader.header(*row)?;
                     seen.expected.push((*row, tx.and_then(|tx| expected(&tx, &experience))));
                 }
                 let changed = seen.changed.values().map(|listed| &listed.transaction);
@@ -91,12 +98,18 @@ pub(super) struct Found {
 
 impl Found {
     /// What of what was told is tracked.
-    pub(super) fn look(follower: &Follower, question: &Question, told: &[Told]) -> Result<Vec<Self>, StoreError> {
+    pub(super) fn look(follower: &FeedReader, question: &Question, told: &[Told]) -> Result<Vec<Self>, StoreError> {
         follower.read(|reader| {
             let experience = question.forecasts.then(|| reader.experience(&question.profile)).transpose()?;
             let mut found = Vec::new();
             for told in told {
-                let Some(tx) = reader.outline_of(&question.profile, told)? else { continue };
+                let key = TransactionKey {
+                    profile: question.profile.clone(),
+                    from_chain: told.from_chain.clone(),
+                    hash: told.transaction_id.clone(),
+                };
+                let header = reader.row_of(&key)?.map(|row| reader.header(row)).transpose()?.flatten();
+                let Some(tx) = header else { continue };
                 let expected = experience.as_ref().and_then(|experience| expected(&tx, experience));
                 found.push(Self { row: tx.id, progress: Progress::from(&tx), expected });
             }
@@ -107,7 +120,7 @@ impl Found {
 
 /// What to say where nothing matches, and whether that is since nothing has what the filter names: it may be mistyped, or its batch
 /// is missing, so that it didn't end well.
-pub(super) fn why_nothing(follower: &Follower, question: &Question) -> Result<(String, bool), StoreError> {
+pub(super) fn why_nothing(follower: &FeedReader, question: &Question) -> Result<(String, bool), StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows what is, `hoptop import FILE` brings a batch";
     follower.read(|reader| {
         for (name, alone) in question.filter.iter().flat_map(Filter::named) {
@@ -121,7 +134,7 @@ pub(super) fn why_nothing(follower: &Follower, question: &Question) -> Result<(S
 }
 
 /// By when one should be settled, as nine of ten are; nothing if nobody waits for it.
-fn expected(tx: &Transaction, experience: &Experience) -> Option<DateTime<Utc>> {
+fn expected<R: RecordView>(tx: &Transaction<R>, experience: &Experience) -> Option<DateTime<Utc>> {
     let wait = TimeDelta::from_std(experience.settling(tx).quantile(Quantile::P90)).ok()?;
     tx.wants_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
 }

@@ -4,7 +4,10 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{domain::span, store::PollerReport};
+use crate::domain::{
+    poller::{PollerHealth, PollerReport},
+    span,
+};
 
 /// What stands in the way of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,7 @@ impl Said {
     /// What is new of it, in lines for a person.
     pub(super) fn news(&mut self, live: Option<&PollerReport>, untold: &[String], now: DateTime<Utc>) -> Vec<String> {
         let mut lines = Vec::new();
-        let is_waiting = live.is_some_and(|report| report.health == "waiting");
+        let is_waiting = live.is_some_and(|report| report.health == PollerHealth::Waiting);
         if is_waiting && !self.is_waiting {
             lines.push(
                 "another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends"
@@ -55,7 +58,7 @@ mod tests {
     #[test]
     fn each_trouble_is_said_once_and_again_when_it_comes_back() {
         let mut said = Said::default();
-        let report = PollerReport { health: "waiting".into(), ..PollerReport::default() };
+        let report = PollerReport { health: PollerHealth::Waiting, ..PollerReport::default() };
         let now = DateTime::UNIX_EPOCH;
         let untold = ["webhook: x".to_owned()];
         assert_eq!(said.news(Some(&report), &untold, now).len(), 2);

@@ -4,6 +4,7 @@
 //! nothing here may ask a clock.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
 
 /// So many raises of one rule for one subject, within [`FLAPPING_WITHIN`], make an alert flapping: that is said once, and none
 /// of its further raises and clears is news.
@@ -41,14 +42,14 @@ impl AlertState {
 
 /// What a person has said of an alert that stands. It stands on, behind those of which nothing is said. The last word counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SetAside {
+pub enum Handling {
     /// They have taken it on.
     Acknowledged(Acknowledgement),
     /// They don't want to hear of it for now.
     Snoozed(Snoozed),
 }
 
-impl SetAside {
+impl Handling {
     /// Whether it is over at `at`, given whether there is a `change`: the status is another, or graver things stand. What
     /// was snoozed until a moment waits for that moment alone.
     pub fn is_over(&self, at: DateTime<Utc>, change: bool) -> bool {
@@ -78,7 +79,8 @@ pub struct Snoozed {
 }
 
 /// How long an alert is snoozed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Snooze {
     /// Until a moment, whatever happens before it.
     Until(DateTime<Utc>),
@@ -104,7 +106,7 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn alert(set_aside: Option<SetAside>) -> Alert {
+    fn alert(handling: Option<Handling>) -> Alert {
         Alert {
             id: 1,
             rule: Rule::Overdue,
@@ -114,7 +116,7 @@ mod tests {
             clean: 0,
             flapping: false,
             message: String::new(),
-            set_aside,
+            handling,
             cleared_at: None,
         }
     }
@@ -122,8 +124,8 @@ mod tests {
     #[test]
     fn the_state_follows_from_what_was_said_and_from_the_moment() {
         use AlertState::{Acknowledged, Cleared, Firing, Snoozed as Asleep};
-        let acknowledged = || SetAside::Acknowledged(Acknowledgement { at: at(5), note: None });
-        let snoozed = |until| SetAside::Snoozed(Snoozed { at: at(5), until });
+        let acknowledged = || Handling::Acknowledged(Acknowledgement { at: at(5), note: None });
+        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(5), until });
         // What was said; the state at 10 s, at 60 s and at 61 s; whether it is over at 10 s, without and with a change.
         let table = [
             (acknowledged(), [Acknowledged; 3], (false, true)),

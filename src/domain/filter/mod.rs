@@ -65,9 +65,14 @@ impl Filter {
         Ok(Self { terms, sort })
     }
 
+    /// A filter of these terms, all of which must hold, in the default order.
+    pub fn of_terms(terms: impl IntoIterator<Item = term::Term>) -> Self {
+        Self { terms: terms.into_iter().collect(), sort: SortKey::DEFAULT.to_vec() }
+    }
+
     /// The filter that everything passes, in the default order.
     pub fn everything() -> Self {
-        Self { terms: Vec::new(), sort: SortKey::DEFAULT.to_vec() }
+        Self::of_terms([])
     }
 
     /// Whether every term holds at `now`.

@@ -135,6 +135,21 @@ pub enum Comparison {
 }
 
 impl Term {
+    /// The term `is:state`.
+    pub fn is(state: State) -> Self {
+        Self { negated: false, test: Test::Is(state) }
+    }
+
+    /// The term `-is:state`.
+    pub fn is_not(state: State) -> Self {
+        Self { negated: true, test: Test::Is(state) }
+    }
+
+    /// The term `status:name` of a documented status.
+    pub fn status(status: RouterStatus) -> Self {
+        Self { negated: false, test: Test::Status(vec![StatusTest::Documented(status)]) }
+    }
+
     /// Whether the term holds for this transaction at `now`.
     pub(super) fn holds(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
         self.test.holds(candidate, now) != self.negated

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Acknowledgement, Rule, SetAside, Snooze, Snoozed, Subject},
+        alert::{Acknowledgement, Handling, Rule, Snooze, Snoozed, Subject},
         fixtures::{self, says},
         ids::RowId,
         status::RouterStatus,
@@ -28,7 +28,7 @@ fn alert(rule: Rule) -> Alert {
         clean: 0,
         flapping: false,
         message: String::new(),
-        set_aside: None,
+        handling: None,
         cleared_at: None,
     }
 }
@@ -123,9 +123,9 @@ fn each_term_holds_or_not() {
 #[test]
 fn what_is_set_aside_has_words_for_how_unless_something_fires() {
     let tx = ongoing();
-    let said = |rule, said| Alert { set_aside: Some(said), ..alert(rule) };
-    let taken = || said(Rule::Overdue, SetAside::Acknowledged(Acknowledgement { at: at(0), note: None }));
-    let snoozed = |until| said(Rule::Regressed, SetAside::Snoozed(Snoozed { at: at(0), until }));
+    let said = |rule, said| Alert { handling: Some(said), ..alert(rule) };
+    let taken = || said(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
+    let snoozed = |until| said(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until }));
     // The alerts; whether it is firing, acked, and snoozed.
     let table = [
         (vec![], [false, false, false]),

@@ -32,6 +32,7 @@ use crate::{
         fixtures,
         ids::RowId,
         observation::{Failure, Observation, Outcome},
+        operation::{LocalEdit, Operation},
         quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
         transaction::{NewTransaction, Told, Tracking, Transaction},
@@ -40,7 +41,7 @@ use crate::{
         scenario::Scenario,
         service::{Report, Request, Service},
     },
-    store::{Asked, Feed, QuoteWish, Reader, Store},
+    store::{AlertQuery, Asked, Feed, OpenMark, Outcome as StoreOutcome, Reader, Store, Wake, testing},
 };
 
 /// In the simulated time; whatever a test waits for happens long before.
@@ -156,14 +157,19 @@ impl Bench {
         }
     }
 
+    async fn apply(&self, operation: Operation) -> StoreOutcome {
+        let (store, at) = (self.store.clone(), self.clock.now().wall);
+        spawn_blocking(move || testing::apply(&store, operation, at)).await.unwrap().unwrap()
+    }
+
     async fn import(&self, batch: Vec<NewTransaction>) {
         let (store, at) = (self.store.clone(), self.clock.now().wall);
-        spawn_blocking(move || store.import("default", batch, at).wait()).await.unwrap().unwrap();
+        spawn_blocking(move || testing::track(&store, "default", batch, at)).await.unwrap();
     }
 
     async fn request_poll(&self, row: RowId) {
         let (store, at) = (self.store.clone(), self.clock.now().wall);
-        spawn_blocking(move || store.request_poll(vec![row], at).wait()).await.unwrap().unwrap();
+        spawn_blocking(move || testing::request_poll(&store, vec![row], at)).await.unwrap();
     }
 
     fn start(&self, mood: fn(u64) -> Mood) -> Poller {
@@ -206,11 +212,12 @@ impl Bench {
     }
 
     async fn transactions(&self) -> Vec<Transaction> {
-        self.read(|reader| reader.load().unwrap().0).await
+        self.read(testing::load_transactions).await
     }
 
     async fn alerts(&self) -> Vec<Rule> {
-        self.read(|reader| reader.alerts().unwrap().into_iter().map(|alert| alert.rule).collect()).await
+        self.read(|reader| reader.alerts(AlertQuery::Active).unwrap().into_iter().map(|alert| alert.rule).collect())
+            .await
     }
 
     /// The feed, without what says only that somebody was asked about or imported.
@@ -226,7 +233,7 @@ impl Bench {
 
     /// Waits until all transactions are as `wanted` says.
     async fn until_all(&self, wanted: fn(&Transaction) -> bool) {
-        self.until(move |reader| reader.load().unwrap().0.iter().all(wanted)).await;
+        self.until(move |reader| testing::load_transactions(reader).iter().all(wanted)).await;
     }
 
     /// Waits until the feed has an entry of this name.
@@ -239,7 +246,7 @@ impl Bench {
     }
 
     async fn until(&self, holds: impl Fn(&Reader) -> bool + Clone + Send + 'static) {
-        let mut commits = self.store.subscribe().unwrap();
+        let mut commits = self.store.subscribe(Wake::AnyCommit).unwrap();
         let wait = async {
             while !self.read(holds.clone()).await {
                 commits.changed().await.unwrap();
@@ -511,9 +518,9 @@ async fn what_is_imported_while_it_runs_is_polled() {
     let mut batch = bench.scenario.world(start()).transfers();
     let poller = bench.start(|_| Mood::Fine);
     bench.import(vec![batch.remove(0)]).await;
-    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_settled()).count() == 1).await;
+    bench.until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 1).await;
     bench.import(batch).await;
-    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_settled()).count() == 2).await;
+    bench.until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 2).await;
     assert_eq!(poller.requests().len(), 2);
     poller.stop().await.unwrap();
 }
@@ -530,7 +537,7 @@ async fn when_it_is_stopped_what_is_under_way_is_kept_and_nothing_more_is_sent()
     // The store writes one thing after another: once this is kept, the poller's last report is.
     bench.import(Vec::new()).await;
     let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
-    assert_eq!((report.health.as_str(), report.requests), ("stopped", 3));
+    assert_eq!((report.health.name(), report.requests), ("stopped", 3));
 }
 
 #[tokio::test(start_paused = true)]

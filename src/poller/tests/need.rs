@@ -15,7 +15,7 @@ async fn a_budget_that_is_short_for_two_minutes_is_an_alert_until_it_is_enough()
     assert_eq!((bench.count("alert_raised").await, bench.count("recovered").await), (1, 0));
     let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
     assert!(report.need.is_some_and(|need| need.is_short() && need.unsettled == 60), "{report:?}");
-    bench.until(|reader| reader.alerts().unwrap().is_empty()).await;
+    bench.until(|reader| reader.alerts(AlertQuery::Active).unwrap().is_empty()).await;
     assert_eq!(bench.count("alert_cleared").await, 1);
     poller.stop().await.unwrap();
 }
@@ -27,7 +27,8 @@ async fn what_a_person_has_open_is_asked_about_every_five_seconds() {
     let poller = bench.start(|_| Mood::Fine);
     poller.until_sent(10).await;
     let (store, until) = (bench.store.clone(), bench.clock.now().wall + TimeDelta::seconds(60));
-    spawn_blocking(move || store.look_at(7, Some((open.id, until)), start()).wait()).await.unwrap().unwrap();
+    let mark = OpenMark { dashboard: 7, open: Some((open.id, until)), at: start() };
+    spawn_blocking(move || store.mark_open(mark).wait()).await.unwrap().unwrap();
     bench.pass(Duration::from_secs(120)).await;
     let asked = &poller.by_transaction()[&open.told.transaction_id.key()];
     // For a minute, and then like the others.

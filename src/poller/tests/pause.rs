@@ -4,8 +4,7 @@ use super::*;
 
 impl Bench {
     async fn pause(&self, until: Option<DateTime<Utc>>) {
-        let store = self.store.clone();
-        spawn_blocking(move || store.pause("default", until).wait()).await.unwrap().unwrap();
+        self.apply(Operation::Pause { profile: "default".into(), until }).await;
     }
 }
 
@@ -15,7 +14,9 @@ async fn a_paused_profile_is_polled_again_at_its_moment_and_meanwhile_only_when_
     let until = bench.clock.now().wall + TimeDelta::hours(1);
     bench.pause(Some(until)).await;
     let poller = bench.start(|_| Mood::Fine);
-    bench.until(|reader| reader.poller("default").unwrap().is_some_and(|report| report.health == "paused")).await;
+    bench
+        .until(|reader| reader.poller("default").unwrap().is_some_and(|report| report.health.name() == "paused"))
+        .await;
     bench.pass(Duration::from_secs(60)).await;
     assert_eq!(poller.requests().len(), 0);
     let row = bench.transactions().await[1].id;
@@ -26,7 +27,9 @@ async fn a_paused_profile_is_polled_again_at_its_moment_and_meanwhile_only_when_
     poller.until_sent(4).await;
     assert!(bench.clock.now().wall >= until, "the others when the moment has come");
     bench.pause(Some(bench.clock.now().wall + TimeDelta::hours(1))).await;
-    bench.until(|reader| reader.poller("default").unwrap().is_some_and(|report| report.health == "paused")).await;
+    bench
+        .until(|reader| reader.poller("default").unwrap().is_some_and(|report| report.health.name() == "paused"))
+        .await;
     let sent = poller.requests().len();
     bench.pause(None).await;
     poller.until_sent(sent + 3).await;

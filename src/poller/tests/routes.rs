@@ -2,16 +2,13 @@
 
 use super::*;
 
-fn wish(from_address: &str, at: DateTime<Utc>, seconds: i64) -> QuoteWish {
-    let request = fixtures::quote_request(from_address);
-    QuoteWish { profile: "default".into(), request, at, until: at + TimeDelta::seconds(seconds) }
-}
-
 impl Bench {
     async fn ask_quote(&self, from_address: &'static str, seconds: i64) -> i64 {
-        let (store, at) = (self.store.clone(), self.clock.now().wall);
-        match spawn_blocking(move || store.ask_quote(wish(from_address, at, seconds)).wait()).await.unwrap().unwrap() {
-            Asked::Pending(id) => id,
+        let request = fixtures::quote_request(from_address);
+        let wanted_until = self.clock.now().wall + TimeDelta::seconds(seconds);
+        let asked = self.apply(Operation::AskQuote { profile: "default".into(), request, wanted_until }).await;
+        match asked.asked().unwrap() {
+            Asked::Pending { id, .. } => id,
             other => panic!("{other:?}"),
         }
     }

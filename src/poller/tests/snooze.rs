@@ -1,7 +1,7 @@
 //! Whoever polls brings back what was snoozed until a moment, also where nothing is asked about any more.
 
 use super::*;
-use crate::{domain::alert::Snooze, store::Edit};
+use crate::domain::alert::Snooze;
 
 #[tokio::test(start_paused = true)]
 async fn a_snooze_on_what_has_settled_is_ended_within_seconds_of_its_moment() {
@@ -10,13 +10,13 @@ async fn a_snooze_on_what_has_settled_is_ended_within_seconds_of_its_moment() {
     bench.until_all(Transaction::is_settled).await;
     let (store, at) = (bench.store.clone(), bench.clock.now().wall);
     let until = at + TimeDelta::seconds(60);
-    let snooze = Edit::Snooze { alerts: vec![1], until: Snooze::Until(until) };
-    spawn_blocking(move || store.edit("default", snooze, at).wait()).await.unwrap().unwrap();
+    let snooze = LocalEdit::Snooze { alerts: vec![1], until: Snooze::Until(until) };
+    spawn_blocking(move || testing::edit(&store, "default", snooze, at)).await.unwrap();
     bench.until_told("alert_unsnoozed").await;
     let ended =
         bench.news().await.iter().find(|change| change.what.name() == "alert_unsnoozed").map(|change| change.at);
     let late = ended.unwrap() - until;
     assert!((0..=10).contains(&late.num_seconds()), "{late}");
-    assert!(bench.read(|reader| reader.alerts().unwrap()[0].set_aside.is_none()).await);
+    assert!(bench.read(|reader| reader.alerts(AlertQuery::Active).unwrap()[0].handling.is_none()).await);
     poller.stop().await.unwrap();
 }

@@ -1,17 +1,13 @@
 //! The life of alerts in the store: flapping, what people say of them, what is cleared.
 
 use super::*;
-use crate::{
-    alerts as rules,
-    domain::{
-        alert::{Alert, AlertState, Snooze},
-        filter::Filter,
-    },
+use crate::domain::{
+    alert::{Alert, AlertState, Snooze},
+    filter::Filter,
 };
 
 fn hear(store: &Store, row: RowId, status: RouterStatus, second: i64) {
-    let seen = Seen { transaction: row, observation: fixtures::says(status), at: at(second) };
-    store.observe(seen, rules::judge).wait().unwrap();
+    observe(store, row, fixtures::says(status), second);
 }
 
 /// One that needs gas since 10 s.
@@ -29,7 +25,7 @@ fn told(store: &Store) -> Vec<&'static str> {
 }
 
 fn only(store: &Store) -> Alert {
-    let standing = store.reader().unwrap().alerts().unwrap();
+    let standing = store.reader().unwrap().alerts(AlertQuery::Active).unwrap();
     assert_eq!(standing.len(), 1, "{standing:?}");
     standing.into_iter().next().unwrap()
 }
@@ -67,17 +63,15 @@ fn raises_that_lie_apart_or_are_another_s_do_not_flap() {
     flip(&store, row, 20, 309);
     flip(&store, row, 320, 610);
     assert!(!only(&store).flapping, "the first lies ten minutes back");
-    let other = store.import("default", vec![fixtures::new(2)], at(0)).wait().unwrap().added.first[0];
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
     hear(&store, other, RouterStatus::NeedsGas, 615);
-    assert!(store.reader().unwrap().alerts().unwrap().iter().all(|alert| !alert.flapping));
-    let throttled = |alerts| ProfileEvent { profile: "default".into(), at: at(620), what: None, alerts };
+    assert!(store.reader().unwrap().alerts(AlertQuery::Active).unwrap().iter().all(|alert| !alert.flapping));
     for _ in 0..3 {
-        let raise = AlertStep::Raise { rule: Rule::Throttled, message: String::new() };
-        store.profile_event(throttled(vec![raise])).wait().unwrap();
-        let id = store.reader().unwrap().profile_alerts().unwrap()[0].id;
-        store.profile_event(throttled(vec![AlertStep::Clear { id, rule: Rule::Throttled }])).wait().unwrap();
+        testing::record_event(&store, "default", ProfileEvent::Throttled(String::new()), at(620));
+        assert_eq!(store.reader().unwrap().alerts(AlertQuery::OfProfiles).unwrap().len(), 1);
+        testing::record_event(&store, "default", ProfileEvent::Recovered, at(620));
     }
-    let cleared = store.reader().unwrap().alerts_cleared_since(at(620), 10).unwrap();
+    let cleared = store.reader().unwrap().alerts(AlertQuery::ClearedSince(at(620), 10)).unwrap();
     assert_eq!(cleared.iter().map(|alert| alert.flapping).collect::<Vec<_>>(), [true, false, false]);
 }
 
@@ -86,27 +80,26 @@ fn a_snooze_fires_again_by_itself_and_is_ended_by_who_polls() {
     let (_folder, store, row) = in_need();
     let reader = store.reader().unwrap();
     let list = |filter: &str, second| reader.listing(&Filter::parse(filter).unwrap(), at(second)).all().unwrap();
-    let polls =
-        |second| store.report("default", PollerReport { at: at(second), ..PollerReport::default() }).wait().unwrap();
-    store.edit("default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(60)) }, at(20)).wait().unwrap();
+    let polls = |second| testing::report(&store, "default", PollerReport { at: at(second), ..PollerReport::default() });
+    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(60)) }, at(20));
     let states = |seconds: [i64; 2]| seconds.map(|second| only(&store).state(at(second)));
     assert_eq!(states([59, 60]), [AlertState::Snoozed, AlertState::Firing]);
     assert_eq!((list("is:snoozed", 59), list("is:snoozed", 60)), (vec![row], vec![]));
     polls(59);
-    assert!(only(&store).set_aside.is_some());
+    assert!(only(&store).handling.is_some());
     polls(60);
-    assert_eq!(only(&store).set_aside, None);
+    assert_eq!(only(&store).handling, None);
     assert_eq!(told(&store), ["raised", "snoozed", "unsnoozed"]);
     // An answer ends it as well.
-    store.edit("default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(90)) }, at(70)).wait().unwrap();
+    testing::edit(&store, "default", Edit::Snooze { alerts: vec![1], until: Snooze::Until(at(90)) }, at(70));
     hear(&store, row, RouterStatus::NeedsGas, 91);
-    assert_eq!(only(&store).set_aside, None);
+    assert_eq!(only(&store).handling, None);
 }
 
 #[test]
 fn what_is_set_aside_stands_behind_the_rest_and_before_what_is_calm() {
     let (_folder, store) = open();
-    let rows = store.import("default", (1..=4).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
+    let rows = testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0)).added.first;
     let statuses = [RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund, RouterStatus::Ongoing];
     for (row, status) in rows.iter().zip(statuses) {
         hear(&store, *row, status, 10);
@@ -120,18 +113,18 @@ fn what_is_set_aside_stands_behind_the_rest_and_before_what_is_calm() {
         (Some(Edit::Acknowledge { alerts: vec![1], note: None }), [2, 3, 1, 4], Rule::NeedsGas),
         (Some(Edit::Snooze { alerts: vec![2], until: Snooze::Change }), [3, 1, 2, 4], Rule::Refund),
         (Some(Edit::Snooze { alerts: vec![3], until: Snooze::Until(at(99)) }), [1, 2, 3, 4], Rule::PartialSuccess),
-        (Some(Edit::Unacknowledge(vec![2])), [2, 1, 3, 4], Rule::NeedsGas),
+        (Some(Edit::Unacknowledge { alerts: vec![2] }), [2, 1, 3, 4], Rule::NeedsGas),
     ];
     for (edit, expected, rule) in edits {
         if let Some(edit) = &edit {
-            assert_eq!(store.edit("default", edit.clone(), at(20)).wait().unwrap(), 1, "{edit:?}");
+            assert_eq!(testing::edit(&store, "default", edit.clone(), at(20)), 1, "{edit:?}");
         }
         assert_eq!((order(), urgent()), (expected.to_vec(), Some(rule)), "{edit:?}");
         let first = reader.most_urgent().unwrap().map(|(_, tx)| tx.id.0);
         assert_eq!(first, order().first().copied(), "what lists show first");
     }
-    while store.take_back("default", at(40)).wait().unwrap().is_some_and(|back| back.summary != "track 4") {}
-    assert_eq!(reader.alerts().unwrap(), [], "what isn't polled has none");
+    while testing::undo(&store, "default", at(40)).is_some_and(|back| back.summary != "track 4") {}
+    assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), [], "what isn't polled has none");
 }
 
 #[test]
@@ -139,24 +132,25 @@ fn a_snooze_can_be_taken_back_and_done_again_unless_it_has_ended() {
     let (_folder, store, row) = in_need();
     let snooze = |until| Edit::Snooze { alerts: vec![1], until };
     let acknowledge = Edit::Acknowledge { alerts: vec![1], note: Some("mine".into()) };
-    let edits = [snooze(Snooze::Until(at(900))), snooze(Snooze::Change), acknowledge, Edit::Unacknowledge(vec![1])];
-    let mut states = vec![only(&store).set_aside];
+    let edits =
+        [snooze(Snooze::Until(at(900))), snooze(Snooze::Change), acknowledge, Edit::Unacknowledge { alerts: vec![1] }];
+    let mut states = vec![only(&store).handling];
     for edit in edits {
-        assert_eq!(store.edit("default", edit, at(20)).wait().unwrap(), 1);
-        states.push(only(&store).set_aside);
+        assert_eq!(testing::edit(&store, "default", edit, at(20)), 1);
+        states.push(only(&store).handling);
     }
     for state in states.iter().rev().skip(1) {
-        assert_eq!(store.take_back("default", at(30)).wait().unwrap().unwrap().done, 1);
-        assert_eq!(only(&store).set_aside, *state);
+        assert_eq!(testing::undo(&store, "default", at(30)).unwrap().done, 1);
+        assert_eq!(only(&store).handling, *state);
     }
     for state in states.iter().skip(1) {
-        assert_eq!(store.do_again("default", at(40)).wait().unwrap().unwrap().done, 1);
-        assert_eq!(only(&store).set_aside, *state);
+        assert_eq!(testing::redo(&store, "default", at(40)).unwrap().done, 1);
+        assert_eq!(only(&store).handling, *state);
     }
-    store.edit("default", snooze(Snooze::Change), at(50)).wait().unwrap();
+    testing::edit(&store, "default", snooze(Snooze::Change), at(50));
     hear(&store, row, RouterStatus::Ongoing, 60);
-    assert_eq!(only(&store).set_aside, None);
-    assert_eq!(store.take_back("default", at(70)).wait().unwrap().unwrap().left, 1);
+    assert_eq!(only(&store).handling, None);
+    assert_eq!(testing::undo(&store, "default", at(70)).unwrap().left, 1);
 }
 
 #[test]
@@ -168,11 +162,11 @@ fn an_acknowledgement_that_an_earlier_version_recorded_can_be_taken_back() {
     let insert = "INSERT INTO edits (at, profile, summary, steps) VALUES (15000, 'default', 'acknowledge 1 alert', ?)";
     db.execute(insert, [steps]).unwrap();
     assert!(only(&store).acknowledged().is_some());
-    assert_eq!(store.take_back("default", at(20)).wait().unwrap().unwrap().done, 1);
-    assert_eq!(only(&store).set_aside, None);
+    assert_eq!(testing::undo(&store, "default", at(20)).unwrap().done, 1);
+    assert_eq!(only(&store).handling, None);
     // And what is recorded from here on of an acknowledgement is the same as ever.
     let edit = Edit::Acknowledge { alerts: vec![1], note: Some("mine".into()) };
-    store.edit("default", edit, at(15)).wait().unwrap();
+    testing::edit(&store, "default", edit, at(15));
     let kept: String = db.query_row("SELECT steps FROM edits ORDER BY id DESC LIMIT 1", [], |row| row.get(0)).unwrap();
     assert_eq!(kept, steps);
 }
@@ -180,14 +174,14 @@ fn an_acknowledgement_that_an_earlier_version_recorded_can_be_taken_back() {
 #[test]
 fn what_was_cleared_is_there_for_a_while_the_newest_first_and_by_index() {
     let (_folder, store, row) = in_need();
-    store.edit("default", Edit::Acknowledge { alerts: vec![1], note: None }, at(20)).wait().unwrap();
+    testing::edit(&store, "default", Edit::Acknowledge { alerts: vec![1], note: None }, at(20));
     hear(&store, row, RouterStatus::Success, 30);
-    let other = store.import("default", vec![fixtures::new(2)], at(0)).wait().unwrap().added.first[0];
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
     hear(&store, other, RouterStatus::NeedsGas, 40);
     hear(&store, other, RouterStatus::Success, 50);
     let reader = store.reader().unwrap();
     let cleared = |since, most| {
-        let alerts = reader.alerts_cleared_since(at(since), most).unwrap();
+        let alerts = reader.alerts(AlertQuery::ClearedSince(at(since), most)).unwrap();
         alerts
             .iter()
             .map(|alert| (alert.id, alert.cleared_at.unwrap(), alert.acknowledged().is_some()))
@@ -211,14 +205,14 @@ fn another_note_on_what_is_taken_on_is_kept_and_taking_back_says_what_it_was_abo
     let (_folder, store, _) = in_need();
     let acknowledge = |note: Option<&str>, second| {
         let edit = Edit::Acknowledge { alerts: vec![only(&store).id], note: note.map(str::to_owned) };
-        store.edit("default", edit, at(second)).wait().unwrap()
+        testing::edit(&store, "default", edit, at(second))
     };
     let note = || only(&store).acknowledged().and_then(|taken| taken.note.clone());
     let changed = [None, Some("asked"), None, Some("asked")].map(|note| acknowledge(note, 20));
     assert_eq!((changed, note().as_deref()), ([1, 1, 0, 0], Some("asked")));
-    let back = store.take_back("default", at(30)).wait().unwrap().unwrap();
+    let back = testing::undo(&store, "default", at(30)).unwrap();
     assert_eq!((back.about, note()), (Some(fixtures::told(1).transaction_id), None));
     let batch = (2..=3).map(fixtures::new).collect();
-    store.import("default", batch, at(40)).wait().unwrap();
-    assert_eq!(store.take_back("default", at(50)).wait().unwrap().unwrap().about, None);
+    testing::track(&store, "default", batch, at(40));
+    assert_eq!(testing::undo(&store, "default", at(50)).unwrap().about, None);
 }

@@ -3,6 +3,7 @@
 use std::{cell::Cell, fs};
 
 use super::*;
+use crate::store::file::migrate;
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
@@ -15,29 +16,29 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_backup_that_failed_is_told_of_for_an_hour_and_then_tried_again() {
     let (_folder, store) = open();
     let now = Clock::system().now().wall;
-    assert_eq!(store.backup_due(now).unwrap(), Due::No, "there is nothing to keep");
-    store.import("default", vec![fixtures::new(1)], now).wait().unwrap();
-    assert_eq!(store.backup_due(now).unwrap(), Due::Now);
+    assert_eq!(store.backup_due(now).unwrap(), BackupDue::No, "there is nothing to keep");
+    testing::track(&store, "default", vec![fixtures::new(1)], now);
+    assert_eq!(store.backup_due(now).unwrap(), BackupDue::Now);
     // It is called off, though nobody wants that any more a moment later.
     let asked = Cell::new(0);
-    let failed = store.daily_backup(now, &|| asked.replace(asked.get() + 1) > 0).unwrap_err();
-    assert_eq!(store.backup_due(now).unwrap(), Due::Failed(failed.to_string()));
-    assert_eq!(store.backup_due(now + TimeDelta::hours(2)).unwrap(), Due::Now);
-    assert!(store.daily_backup(now, &|| true).unwrap().is_some());
-    assert_eq!(store.backup_due(now).unwrap(), Due::No);
+    let failed = Store::backup_if_due(store.path(), now, &|| asked.replace(asked.get() + 1) > 0).unwrap_err();
+    assert_eq!(store.backup_due(now).unwrap(), BackupDue::Failed(failed.to_string()));
+    assert_eq!(store.backup_due(now + TimeDelta::hours(2)).unwrap(), BackupDue::Now);
+    assert!(Store::backup_if_due(store.path(), now, &|| true).unwrap().is_some());
+    assert_eq!(store.backup_due(now).unwrap(), BackupDue::No);
     assert!(!names(&store.path().with_file_name("backups")).iter().any(|name| name.ends_with(".failed")));
 }
 
 #[test]
 fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
     let (folder, store) = open();
-    store.import("default", vec![fixtures::new(1), fixtures::new(2)], at(0)).wait().unwrap();
+    testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0));
     let to = folder.path().join("copy.db");
     let report = store.backup(&to, Existing::Keep, &|| true).unwrap();
     assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
     let again = store.backup(&to, Existing::Keep, &|| true).unwrap_err();
     assert!(again.to_string().contains("exists already"), "{again}");
-    store.import("default", vec![fixtures::new(3)], at(1)).wait().unwrap();
+    testing::track(&store, "default", vec![fixtures::new(3)], at(1));
     assert_eq!(store.backup(&to, Existing::Replace, &|| true).unwrap().transactions, 3);
     assert_eq!(names(folder.path()), ["copy.db", "deep"]);
     let copy = Connection::open(&to).unwrap();
@@ -57,13 +58,13 @@ fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
 #[test]
 fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
     let (folder, store) = open();
-    store.import("default", (1..=2_000).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    testing::track(&store, "default", (1..=2_000).map(fixtures::new).collect(), at(0));
     let source = connection::open_for_reading(store.path()).unwrap();
     let to = folder.path().join("copy.db");
     let number = Cell::new(10_000);
     let writes = || {
         number.set(number.get() + 1);
-        store.import("default", vec![fixtures::new(number.get())], at(1)).wait().is_ok()
+        testing::submit_track(&store, "default", vec![fixtures::new(number.get())], at(1)).wait().is_ok()
     };
     let report = backup::copy(&source, &to, Existing::Keep, &writes).unwrap();
     assert_eq!(report.transactions, 2_000);
@@ -75,11 +76,11 @@ fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
 fn one_a_day_and_the_last_seven_are_kept() {
     let (folder, store) = open();
     let day = |day: i64| at(day * 86_400);
-    assert_eq!(store.daily_backup(day(0), &|| true).unwrap(), None);
+    assert_eq!(Store::backup_if_due(store.path(), day(0), &|| true).unwrap(), None);
     import_one(&store);
     for number in 0..10 {
-        assert!(store.daily_backup(day(number), &|| true).unwrap().is_some());
-        assert_eq!(store.daily_backup(day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
+        assert!(Store::backup_if_due(store.path(), day(number), &|| true).unwrap().is_some());
+        assert_eq!(Store::backup_if_due(store.path(), day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
     }
     let kept: Vec<_> = store.backups(day(9)).into_iter().map(|kept| kept.at).collect();
     assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
@@ -90,8 +91,8 @@ fn one_a_day_and_the_last_seven_are_kept() {
     fs::write(backups.join(".hoptop.db.b.19700110T000000Z.backup.unfinished-theirs"), "being made").unwrap();
     fs::write(backups.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
     // A clock that was a year ahead puts nothing off.
-    assert!(store.daily_backup(day(365), &|| true).unwrap().is_some());
-    assert!(store.daily_backup(day(11), &|| true).unwrap().is_some());
+    assert!(Store::backup_if_due(store.path(), day(365), &|| true).unwrap().is_some());
+    assert!(Store::backup_if_due(store.path(), day(11), &|| true).unwrap().is_some());
     let names = names(&backups);
     assert!(!names.iter().any(|name| name.contains("killed")), "{names:?}");
     assert!(names.iter().any(|name| name.starts_with("other.db")), "{names:?}");
@@ -108,8 +109,8 @@ fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
     for ahead in 1..=7 {
         fs::write(backups.join(format!("hoptop.db.2099010{ahead}T000000Z.backup")), "from the future").unwrap();
     }
-    assert!(store.daily_backup(day(0), &|| true).unwrap().is_some());
-    assert_eq!(store.daily_backup(day(0) + TimeDelta::hours(1), &|| true).unwrap(), None);
+    assert!(Store::backup_if_due(store.path(), day(0), &|| true).unwrap().is_some());
+    assert_eq!(Store::backup_if_due(store.path(), day(0) + TimeDelta::hours(1), &|| true).unwrap(), None);
     assert_eq!(store.backups(day(0)).len(), 7);
     assert_eq!(store.backups(day(0))[0].at, day(0));
 }
@@ -118,13 +119,13 @@ fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
 fn a_backup_that_is_looked_at_stays_as_it_is() {
     let (folder, store) = open();
     import_one(&store);
-    store.daily_backup(at(0), &|| true).unwrap();
+    Store::backup_if_due(store.path(), at(0), &|| true).unwrap();
     let backups = folder.path().join("deep/backups");
     let path = store.backups(at(0)).remove(0).path;
     let before = (names(&backups), fs::read(&path).unwrap());
     let shown = Store::open_lasting(&path, at(1)).unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
-    assert!(shown.import("default", vec![fixtures::new(2)], at(1)).wait().is_err());
+    assert!(testing::submit_track(&shown, "default", vec![fixtures::new(2)], at(1)).wait().is_err());
     drop(shown);
     assert_eq!((names(&backups), fs::read(&path).unwrap()), before);
 }
@@ -149,9 +150,9 @@ fn one_process_makes_the_backup() {
     fs::create_dir(&backups).unwrap();
     let other = fs::File::create(backups.join("hoptop.db.lock")).unwrap();
     other.lock().unwrap();
-    assert_eq!(store.daily_backup(at(0), &|| true).unwrap(), None);
+    assert_eq!(Store::backup_if_due(store.path(), at(0), &|| true).unwrap(), None);
     drop(other);
-    assert!(store.daily_backup(at(0), &|| true).unwrap().is_some());
+    assert!(Store::backup_if_due(store.path(), at(0), &|| true).unwrap().is_some());
 }
 
 /// A store of the first schema with one transaction.

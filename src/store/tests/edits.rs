@@ -15,20 +15,24 @@ fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
     let rows = vec![import_one(&store)];
     observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), 1);
     let edits = [
-        Edit::Ticket { rows: rows.clone(), ticket: Some("SUP-1".into()) },
-        Edit::Labels { rows: rows.clone(), add: vec!["vip".into(), "late".into()], remove: vec!["none".into()] },
-        Edit::Note { rows: rows.clone(), text: "asked".into() },
-        Edit::Ticket { rows: rows.clone(), ticket: None },
-        Edit::Labels { rows: rows.clone(), add: Vec::new(), remove: vec!["late".into()] },
-        Edit::Untrack(rows.clone()),
+        Edit::SetTicket { transactions: rows.clone(), ticket: Some("SUP-1".into()) },
+        Edit::ChangeLabels {
+            transactions: rows.clone(),
+            add: vec!["vip".into(), "late".into()],
+            remove: vec!["none".into()],
+        },
+        Edit::AddNote { transactions: rows.clone(), text: "asked".into() },
+        Edit::SetTicket { transactions: rows.clone(), ticket: None },
+        Edit::ChangeLabels { transactions: rows.clone(), add: Vec::new(), remove: vec!["late".into()] },
+        Edit::Untrack { transactions: rows.clone() },
     ];
     let mut states = vec![told(&store)];
     for edit in &edits {
-        assert!(store.edit("default", edit.clone(), at(2)).wait().unwrap() > 0, "{edit:?}");
+        assert!(testing::edit(&store, "default", edit.clone(), at(2)) > 0, "{edit:?}");
         states.push(told(&store));
     }
     for state in states.iter().rev().skip(1) {
-        let back = store.take_back("default", at(3)).wait().unwrap();
+        let back = testing::undo(&store, "default", at(3));
         if back.is_none() {
             // That it was tracked isn't an edit of these.
             break;
@@ -36,10 +40,10 @@ fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
         assert_eq!((back.unwrap().left, &told(&store)), (0, state));
     }
     for state in states.iter().skip(1) {
-        assert_eq!(store.do_again("default", at(4)).wait().unwrap().unwrap().left, 0);
+        assert_eq!(testing::redo(&store, "default", at(4)).unwrap().left, 0);
         assert_eq!(&told(&store), state);
     }
-    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
+    assert_eq!(testing::redo(&store, "default", at(5)), None);
     let history = store.reader().unwrap().history(rows[0]).unwrap();
     let told = history.iter().filter_map(|line| match line {
         HistoryLine::Change(change) => Some(change.what.sentence()),
@@ -57,13 +61,15 @@ fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
     let (_folder, store) = open();
     let rows = vec![import_one(&store)];
     let ticket = |ticket: &str, when| {
-        store
-            .edit("default", Edit::Ticket { rows: rows.clone(), ticket: Some(ticket.into()) }, at(when))
-            .wait()
-            .unwrap()
+        testing::edit(
+            &store,
+            "default",
+            Edit::SetTicket { transactions: rows.clone(), ticket: Some(ticket.into()) },
+            at(when),
+        )
     };
-    let back = |when| store.take_back("default", at(when)).wait().unwrap().map(|back| back.summary);
-    let again = |when| store.do_again("default", at(when)).wait().unwrap().map(|again| again.summary);
+    let back = |when| testing::undo(&store, "default", at(when)).map(|back| back.summary);
+    let again = |when| testing::redo(&store, "default", at(when)).map(|again| again.summary);
     ticket("SUP-1", 1);
     back(2).unwrap();
     ticket("SUP-2", 3);
@@ -83,23 +89,23 @@ fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
 fn nothing_is_taken_back_over_what_happened_since() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let ticket = |ticket: &str| Edit::Ticket { rows: vec![row], ticket: Some(ticket.into()) };
-    store.edit("default", ticket("SUP-1"), at(1)).wait().unwrap();
+    let ticket = |ticket: &str| Edit::SetTicket { transactions: vec![row], ticket: Some(ticket.into()) };
+    testing::edit(&store, "default", ticket("SUP-1"), at(1));
     let told = Told { ticket: Some("SUP-2".into()), ..fixtures::told(1) };
     let new = NewTransaction { told, ..fixtures::new(1) };
     let other = Store::open(store.path()).unwrap();
-    other.import("other", vec![new.clone()], at(2)).wait().unwrap();
+    testing::track(&other, "other", vec![new.clone()], at(2));
     Connection::open(store.path())
         .unwrap()
         .execute("UPDATE transactions SET ticket = 'SUP-9' WHERE id = 1", [])
         .unwrap();
-    let back = store.take_back("default", at(3)).wait().unwrap().unwrap();
+    let back = testing::undo(&store, "default", at(3)).unwrap();
     assert_eq!((back.done, back.left), (0, 1));
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.told.ticket.as_deref(), Some("SUP-9"));
     // A new edit ends what could be done again.
-    store.edit("default", ticket("SUP-3"), at(4)).wait().unwrap();
-    assert_eq!(store.do_again("default", at(5)).wait().unwrap(), None);
+    testing::edit(&store, "default", ticket("SUP-3"), at(4));
+    assert_eq!(testing::redo(&store, "default", at(5)), None);
 }
 
 #[test]
@@ -107,9 +113,9 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 1);
-    store.edit("default", Edit::Note { rows: vec![row], text: "asked".into() }, at(2)).wait().unwrap();
+    testing::edit(&store, "default", Edit::AddNote { transactions: vec![row], text: "asked".into() }, at(2));
     let before = store.reader().unwrap().last_change().unwrap();
-    assert_eq!(store.delete(vec![row, RowId(9)], at(3)).wait().unwrap(), 1);
+    assert_eq!(testing::delete(&store, vec![row, RowId(9)], at(3)), 1);
     let reader = store.reader().unwrap();
     assert_eq!(reader.transaction(row).unwrap(), None);
     assert_eq!(names(reader.changes_after(before, 10).unwrap()), ["deleted"]);
@@ -133,10 +139,10 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
 #[test]
 fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
     let (_folder, store) = open();
-    store.import("default", (1..=3).map(fixtures::new).collect(), at(0)).wait().unwrap();
+    testing::track(&store, "default", (1..=3).map(fixtures::new).collect(), at(0));
     let told = Told { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::told(1) };
-    store.import("default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1)).wait().unwrap();
-    let back = store.take_back("default", at(2)).wait().unwrap().unwrap();
+    testing::track(&store, "default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1));
+    let back = testing::undo(&store, "default", at(2)).unwrap();
     assert_eq!((back.done, back.left), (1, 0));
     let reader = store.reader().unwrap();
     let kept = reader.transaction(RowId(1)).unwrap().unwrap();
@@ -144,9 +150,9 @@ fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
     let polled = || reader.polling_load("default", at(9)).unwrap().polled;
     assert_eq!(polled(), 3);
     // Next comes the import itself, all of it at once.
-    assert_eq!(store.take_back("default", at(3)).wait().unwrap().unwrap().summary, "track 3");
+    assert_eq!(testing::undo(&store, "default", at(3)).unwrap().summary, "track 3");
     assert_eq!(polled(), 0);
-    store.do_again("default", at(4)).wait().unwrap();
+    testing::redo(&store, "default", at(4));
     assert_eq!(polled(), 3);
 }
 
@@ -154,81 +160,73 @@ fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
 fn what_is_stopped_has_no_alerts_any_more() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    store
-        .observe(
-            Seen { transaction: row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) },
-            |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }],
-        )
-        .wait()
-        .unwrap();
+    observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 1);
     let reader = store.reader().unwrap();
     let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
     let count = || reader.listing(&attention, at(9)).count().unwrap();
     assert_eq!(count(), 1);
-    store.edit("default", Edit::Untrack(vec![row]), at(2)).wait().unwrap();
-    assert_eq!((count(), reader.alerts().unwrap().len()), (0, 0));
+    testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(2));
+    assert_eq!((count(), reader.alerts(AlertQuery::Active).unwrap().len()), (0, 0));
 }
 
 #[test]
 fn what_stood_when_polling_stopped_stands_again_when_that_is_taken_back() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let raise: Judge = |_, _, _| vec![AlertStep::Raise { rule: Rule::PartialSuccess, message: String::new() }];
-    let seen = Seen { transaction: row, observation: fixtures::says(RouterStatus::PartialSuccess), at: at(1) };
-    store.observe(seen, raise).wait().unwrap();
-    let standing = || store.reader().unwrap().alerts_of(row).unwrap();
+    observe(&store, row, fixtures::says(RouterStatus::PartialSuccess), 1);
+    let standing = || store.reader().unwrap().alerts(AlertQuery::OfTransaction(row)).unwrap();
     let alerts = vec![standing()[0].id];
-    store.edit("default", Edit::Acknowledge { alerts, note: Some("mine".into()) }, at(2)).wait().unwrap();
+    testing::edit(&store, "default", Edit::Acknowledge { alerts, note: Some("mine".into()) }, at(2));
     let before = standing();
-    store.edit("default", Edit::Untrack(vec![row]), at(3)).wait().unwrap();
+    testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(3));
     assert_eq!(standing(), []);
-    store.take_back("default", at(4)).wait().unwrap();
+    testing::undo(&store, "default", at(4));
     assert_eq!(standing(), before);
     let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
     assert_eq!(store.reader().unwrap().listing(&attention, at(4)).count().unwrap(), 1);
     // The same for an import that was taken back and done again; what was cleared before that stays so.
-    store.do_again("default", at(5)).wait().unwrap();
+    testing::redo(&store, "default", at(5));
     assert_eq!(standing(), []);
-    store.take_back("default", at(6)).wait().unwrap();
-    store.take_back("default", at(7)).wait().unwrap();
-    store.take_back("default", at(8)).wait().unwrap();
+    testing::undo(&store, "default", at(6));
+    testing::undo(&store, "default", at(7));
+    testing::undo(&store, "default", at(8));
     assert_eq!(standing(), []);
-    store.do_again("default", at(9)).wait().unwrap();
+    testing::redo(&store, "default", at(9));
     assert_eq!(standing().len(), 1);
 }
 
 /// What the feed tells a follower who has read all there is.
-fn heard(follower: &Follower) -> Vec<(&'static str, Option<RowId>)> {
-    follower.news().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
+fn heard(follower: &FeedReader) -> Vec<(&'static str, Option<RowId>)> {
+    follower.changes().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
 }
 
 #[test]
 fn who_follows_hears_that_an_import_was_taken_back_and_done_again() {
     let (_folder, store) = open();
-    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
-    let follower = Follower::new(&store).unwrap();
-    follower.news().unwrap();
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let follower = FeedReader::new(store.reader().unwrap());
+    follower.changes().unwrap();
     // Numbers of the feed that no entry but a poll has taken.
     (1..9).for_each(|second| observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), second));
     heard(&follower);
-    store.take_back("default", at(10)).wait().unwrap();
+    testing::undo(&store, "default", at(10));
     let both = |name| [(name, Some(rows[0])), (name, Some(rows[1]))];
     assert_eq!(heard(&follower), [&both("untracked")[..], &[("taken_back", None)]].concat());
-    store.do_again("default", at(11)).wait().unwrap();
+    testing::redo(&store, "default", at(11));
     assert_eq!(heard(&follower), [&both("edited")[..], &[("done_again", None)]].concat());
 }
 
 #[test]
 fn who_follows_reads_on_when_something_was_removed_that_was_polled() {
     let (_folder, store) = open();
-    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
-    let follower = Follower::new(&store).unwrap();
-    follower.news().unwrap();
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    let follower = FeedReader::new(store.reader().unwrap());
+    follower.changes().unwrap();
     let polled = |row, second| observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
     rows.iter().for_each(|row| polled(*row, 1));
     heard(&follower);
     rows.iter().for_each(|row| polled(*row, 2));
-    store.delete(vec![rows[0]], at(3)).wait().unwrap();
+    testing::delete(&store, vec![rows[0]], at(3));
     assert_eq!(heard(&follower), [("polled", Some(rows[1])), ("deleted", None)]);
     // Stores that were written before have such entries, and salvaged ones may.
     let db = Connection::open(store.path()).unwrap();
@@ -240,13 +238,13 @@ fn who_follows_reads_on_when_something_was_removed_that_was_polled() {
 #[test]
 fn an_import_is_one_step_however_new_and_known_ones_are_mixed() {
     let (_folder, store) = open();
-    store.import("default", (1..=9).step_by(2).map(fixtures::new).collect(), at(0)).wait().unwrap();
-    let report = store.import("default", (1..=10).map(fixtures::new).collect(), at(1)).wait().unwrap();
+    testing::track(&store, "default", (1..=9).step_by(2).map(fixtures::new).collect(), at(0));
+    let report = testing::track(&store, "default", (1..=10).map(fixtures::new).collect(), at(1));
     assert_eq!((report.added.count, report.unchanged.count), (5, 5));
     let db = Connection::open(store.path()).unwrap();
     let steps = "SELECT json_array_length(steps) FROM edits ORDER BY id DESC LIMIT 1";
     assert_eq!(db.query_row(steps, [], |row| row.get::<_, i64>(0)).unwrap(), 1);
-    store.take_back("default", at(2)).wait().unwrap();
+    testing::undo(&store, "default", at(2));
     let reader = store.reader().unwrap();
     let stopped: Vec<_> =
         reader.load().unwrap().0.into_iter().filter(|tx| tx.tracking == Tracking::Untracked).collect();
@@ -258,33 +256,33 @@ fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
     let (_folder, store) = open();
     let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
     batch[4].untracked = true;
-    let rows = store.import("default", batch, at(0)).wait().unwrap().added.first;
+    let rows = testing::track(&store, "default", batch, at(0)).added.first;
     let refusal = fixtures::answer(Outcome::Failed(Failure::Rejected("quoteId is wrong".into())));
     observe(&store, rows[0], refusal, 1);
-    store.edit("another", Edit::Untrack(vec![rows[1]]), at(2)).wait().unwrap();
+    testing::edit(&store, "another", Edit::Untrack { transactions: vec![rows[1]] }, at(2));
     let tracking =
         || -> Vec<Tracking> { store.reader().unwrap().load().unwrap().0.into_iter().map(|tx| tx.tracking).collect() };
     let before = tracking();
     assert!(matches!(before[0], Tracking::Parked(_)), "{before:?}");
-    store.take_back("default", at(3)).wait().unwrap();
+    testing::undo(&store, "default", at(3));
     assert_eq!(tracking(), [const { Tracking::Untracked }; 5]);
-    store.do_again("default", at(4)).wait().unwrap();
+    testing::redo(&store, "default", at(4));
     assert_eq!(tracking(), before);
     // And what was stopped by hand after it was taken back stays so.
-    store.take_back("default", at(5)).wait().unwrap();
-    let resumed = store.import("another profile", vec![fixtures::new(9)], at(6)).wait();
-    assert_eq!(resumed.unwrap().added.count, 1);
-    store.do_again("default", at(7)).wait().unwrap();
+    testing::undo(&store, "default", at(5));
+    let resumed = testing::submit_track(&store, "another profile", vec![fixtures::new(9)], at(6)).wait();
+    assert_eq!(resumed.unwrap().tracked().unwrap().added.count, 1);
+    testing::redo(&store, "default", at(7));
     assert_eq!(tracking()[..5], before);
 }
 
 #[test]
 fn doing_again_what_taking_back_did_not_change_changes_nothing() {
     let (_folder, store) = open();
-    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
-    store.edit("another", Edit::Untrack(rows), at(1)).wait().unwrap();
-    assert_eq!(store.take_back("default", at(2)).wait().unwrap().unwrap().done, 0);
-    assert_eq!(store.do_again("default", at(3)).wait().unwrap().unwrap().done, 0);
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
+    testing::edit(&store, "another", Edit::Untrack { transactions: rows }, at(1));
+    assert_eq!(testing::undo(&store, "default", at(2)).unwrap().done, 0);
+    assert_eq!(testing::redo(&store, "default", at(3)).unwrap().done, 0);
     let stopped = |tx: Transaction| tx.tracking == Tracking::Untracked;
     assert!(store.reader().unwrap().load().unwrap().0.into_iter().all(stopped));
 }
@@ -292,17 +290,16 @@ fn doing_again_what_taking_back_did_not_change_changes_nothing() {
 #[test]
 fn the_words_of_an_acknowledgement_go_with_what_it_was_about() {
     let (_folder, store) = open();
-    let rows = store.import("default", (1..=2).map(fixtures::new).collect(), at(0)).wait().unwrap().added.first;
-    let raise: Judge = |_, _, _| vec![AlertStep::Raise { rule: Rule::NeedsGas, message: String::new() }];
+    let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
     for row in &rows {
-        let seen = Seen { transaction: *row, observation: fixtures::says(RouterStatus::NeedsGas), at: at(1) };
-        store.observe(seen, raise).wait().unwrap();
+        observe(&store, *row, fixtures::says(RouterStatus::NeedsGas), 1);
     }
-    let alerts: Vec<i64> = store.reader().unwrap().alerts().unwrap().iter().map(|alert| alert.id).collect();
+    let alerts: Vec<i64> =
+        store.reader().unwrap().alerts(AlertQuery::Active).unwrap().iter().map(|alert| alert.id).collect();
     let note = |alert: i64, note: &str| Edit::Acknowledge { alerts: vec![alert], note: Some(note.into()) };
-    store.edit("default", note(alerts[0], "first words"), at(2)).wait().unwrap();
-    store.edit("default", note(alerts[1], "other words"), at(2)).wait().unwrap();
-    store.delete(vec![rows[0]], at(3)).wait().unwrap();
+    testing::edit(&store, "default", note(alerts[0], "first words"), at(2));
+    testing::edit(&store, "default", note(alerts[1], "other words"), at(2));
+    testing::delete(&store, vec![rows[0]], at(3));
     let db = Connection::open(store.path()).unwrap();
     let kept: String = db.query_row("SELECT group_concat(steps) FROM edits", [], |row| row.get(0)).unwrap();
     assert!(!kept.contains("first words") && kept.contains("other words"), "{kept}");
@@ -321,7 +318,7 @@ fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
         let mut new = fixtures::new(number);
         new.told.ticket = ticket.map(str::to_owned);
         new.labels = labels.into_iter().map(str::to_owned).collect();
-        store.import("default", vec![new], at(0)).wait().unwrap();
+        testing::track(&store, "default", vec![new], at(0));
     }
     let reader = store.reader().unwrap();
     let names = |of, beginning, most| reader.names(of, beginning, most).unwrap();
@@ -332,7 +329,7 @@ fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
     assert_eq!(names(Named::Label, "", 9).len(), 3);
     assert_eq!(names(Named::Label, "võ", 9), ["võimalik"]);
     for profile in ["prod", "Partner"] {
-        store.import(profile, vec![fixtures::new(6), fixtures::new(7)], at(0)).wait().unwrap();
+        testing::track(&store, profile, vec![fixtures::new(6), fixtures::new(7)], at(0));
     }
     assert_eq!(names(Named::Profile, "", 9), ["default", "Partner", "prod"]);
     assert_eq!(names(Named::Profile, "p", 1), ["Partner"]);

@@ -7,7 +7,7 @@ use super::*;
 
 /// Lets the writer's file grow by so many pages from now on; without a number as far as it likes.
 fn room(store: &Store, pages: Option<i64>) {
-    let limited = store.writer.submit(move |db| {
+    let limited = testing::with_writer(store, move |db| {
         let used: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
         let most = pages.map_or(1 << 30, |pages| used + pages);
         db.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))?;
@@ -27,23 +27,24 @@ fn without_room_nothing_is_acknowledged_and_with_room_it_goes_on() {
     let (_folder, store) = open();
     import_one(&store);
     room(&store, Some(2));
-    let refused = store.import("default", (2..=200).map(long).collect(), at(1)).wait().unwrap_err();
+    let refused = testing::submit_track(&store, "default", (2..=200).map(long).collect(), at(1)).wait().unwrap_err();
     assert!(refused.to_string().contains("there is no room left on the disk"), "{refused}");
     assert!(matches!(store.trouble(), Some(Trouble::NotKept(_))));
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     room(&store, None);
     assert_eq!(store.trouble(), None);
-    assert_eq!(store.import("default", (2..=200).map(long).collect(), at(2)).wait().unwrap().added.count, 199);
+    assert_eq!(testing::track(&store, "default", (2..=200).map(long).collect(), at(2)).added.count, 199);
 }
 
 #[test]
 fn a_lock_that_is_kept_is_said_in_words() {
     let (_folder, store) = open();
     import_one(&store);
-    store.writer.submit(|db| Ok(db.busy_timeout(Duration::ZERO)?)).wait().unwrap();
+    testing::with_writer(&store, |db| Ok(db.busy_timeout(Duration::ZERO)?)).wait().unwrap();
     let other = Connection::open(store.path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let refused = store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap_err().to_string();
+    let refused =
+        testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err().to_string();
     assert!(
         refused.contains("another process has kept the store locked") && !refused.contains("database is"),
         "{refused}"
@@ -52,7 +53,7 @@ fn a_lock_that_is_kept_is_said_in_words() {
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     drop(Store::open(store.path()).unwrap());
     other.execute_batch("ROLLBACK").unwrap();
-    store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap();
+    testing::track(&store, "default", vec![fixtures::new(2)], at(1));
     assert_eq!(store.trouble(), None);
 }
 
@@ -61,42 +62,42 @@ fn a_lock_that_is_kept_is_said_in_words() {
 async fn a_file_that_goes_away_is_noticed_and_not_written_to() {
     let (folder, store) = open();
     import_one(&store);
-    let mut commits = store.subscribe().unwrap();
+    let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
     let elsewhere = folder.path().join("elsewhere.db");
     fs::rename(store.path(), &elsewhere).unwrap();
     while store.trouble().is_none() {
         commits.changed().await.unwrap();
     }
     assert!(matches!(store.trouble(), Some(Trouble::Gone(_))));
-    let late = store.import("default", vec![fixtures::new(2)], at(1));
+    let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
     let refused = tokio::task::spawn_blocking(|| late.wait()).await.unwrap().unwrap_err();
     assert!(refused.to_string().contains("was removed or replaced while it was open"), "{refused}");
     // Another file in its place isn't it.
     fs::copy(&elsewhere, store.path()).unwrap();
-    let late = store.import("default", vec![fixtures::new(2)], at(1));
+    let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
     assert!(tokio::task::spawn_blocking(|| late.wait()).await.unwrap().is_err());
 }
 
 #[test]
 fn the_log_stays_bounded_once_a_long_reader_has_gone() {
     let (_folder, store) = open();
-    let write = |from: i64| store.import("default", (from..from + 100).map(long).collect(), at(1)).wait().unwrap();
+    let write = |from: i64| testing::track(&store, "default", (from..from + 100).map(long).collect(), at(1));
     write(1);
     let reader = Connection::open(store.path()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM transactions").unwrap();
     let mut next = 101;
-    while connection::log_size(store.path()) <= 2 * connection::LOG_LIMIT {
+    while paths::log_size(store.path()) <= 2 * connection::LOG_LIMIT {
         write(next);
         next += 100;
     }
     reader.execute_batch("COMMIT").unwrap();
-    while connection::log_size(store.path()) > connection::LOG_LIMIT && next < 20_000 {
+    while paths::log_size(store.path()) > connection::LOG_LIMIT && next < 20_000 {
         write(next);
         next += 100;
     }
     // The last job's answer may come before the log is cut.
     store.flush().wait().unwrap();
-    assert!(connection::log_size(store.path()) <= connection::LOG_LIMIT, "{}", connection::log_size(store.path()));
+    assert!(paths::log_size(store.path()) <= connection::LOG_LIMIT, "{}", paths::log_size(store.path()));
 }
 
 #[test]
@@ -116,7 +117,7 @@ fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
     let refused = || matches!(Store::open_lasting(&path, at(0)), Err(StoreError::Newer { found: 99, .. }));
     // What a newer hoptop left when it was killed: its log is beside its file.
     let killed = tempfile::tempdir().unwrap();
-    let log = connection::companion(&path, "-wal");
+    let log = paths::companion(&path, "-wal");
     fs::copy(&path, killed.path().join("db")).unwrap();
     fs::copy(&log, killed.path().join("wal")).unwrap();
     drop(newer);
@@ -148,7 +149,7 @@ fn what_can_not_be_written_can_be_read() {
         if fs::File::options().write(true).open(&path).is_err() {
             let store = Store::open_lasting(&path, at(1)).unwrap();
             assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
-            let refused = store.import("default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
+            let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
             assert!(refused.to_string().contains("can only be read"), "{refused}");
         }
         set(&deep, 0o700);

@@ -23,7 +23,7 @@ fn fill(store: &Store, numbers: std::ops::RangeInclusive<i64>) {
         new.labels = vec!["vip".into()];
         new
     };
-    let report = store.import("default", numbers.map(new).collect(), at(0)).wait().unwrap();
+    let report = testing::track(store, "default", numbers.map(new).collect(), at(0));
     for row in report.added.first {
         observe(store, row, fixtures::says(RouterStatus::Ongoing), 5);
     }
@@ -47,14 +47,14 @@ fn count(store: &Store) -> usize {
     store.reader().unwrap().load().unwrap().0.len()
 }
 
-fn open_mended(path: &Path) -> (Store, Mended) {
+fn open_mended(path: &Path) -> (Store, Recovery) {
     let store = Store::open_lasting(path, at(86_400)).unwrap();
-    let mended = store.mended().expect("it was mended").clone();
+    let mended = store.recovery().expect("it was mended").clone();
     assert!(mended.aside.exists(), "{mended}");
     let db = Connection::open(path).unwrap();
-    assert_eq!(backup::unsound(&db, Depth::Full).unwrap(), None);
+    assert_eq!(integrity::unsound(&db, Depth::Full).unwrap(), None);
     // And it works.
-    store.import("other", vec![fixtures::new(1)], at(86_400)).wait().unwrap();
+    testing::track(&store, "other", vec![fixtures::new(1)], at(86_400));
     (store, mended)
 }
 
@@ -62,7 +62,7 @@ fn open_mended(path: &Path) -> (Store, Mended) {
 fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
     let (folder, path) = filled(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=25);
     drop(store);
     overwrite(&path, 0, &[0xa5; 512]);
@@ -78,14 +78,14 @@ fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
         "{sentence}"
     );
     drop(store);
-    assert!(Store::open_lasting(&path, at(90_000)).unwrap().mended().is_none());
+    assert!(Store::open_lasting(&path, at(90_000)).unwrap().recovery().is_none());
 }
 
 #[test]
 fn what_came_after_the_backup_is_read_from_the_damaged_file() {
     let (_folder, path) = filled(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=600);
     drop(store);
     let leaves = leaves(&path, "transactions");
@@ -95,8 +95,8 @@ fn what_came_after_the_backup_is_read_from_the_damaged_file() {
     let store = Store::open_lasting(&path, at(120)).unwrap();
     let met = store.reader().unwrap().load().unwrap_err();
     assert!(met.is_damage(), "{met}");
-    store.note(&met);
-    let refused = store.import("default", vec![fixtures::new(9_999)], at(120)).wait().unwrap_err();
+    store.report_fault(&met);
+    let refused = testing::submit_track(&store, "default", vec![fixtures::new(9_999)], at(120)).wait().unwrap_err();
     assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
     drop(store);
     let (store, mended) = open_mended(&path);
@@ -117,7 +117,7 @@ fn without_a_backup_what_can_be_read_is_all_there_is() {
         overwrite(&path, (leaves(&path, table)[index] - 1) * PAGE, &[0xff; 64]);
     }
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    store.note(&store.reader().unwrap().load().unwrap_err());
+    store.report_fault(&store.reader().unwrap().load().unwrap_err());
     drop(store);
     let (store, mended) = open_mended(&path);
     let found = count(&store) - 1;
@@ -159,7 +159,7 @@ fn a_torn_schema_loses_the_tables_whose_entries_it_held_and_no_others() {
 fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
     let (_folder, path) = filled(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    let presence = connection::companion(&path, ".presence");
+    let presence = paths::companion(&path, ".presence");
     let words = fs::read(&presence).unwrap();
     drop(store);
     fs::write(&presence, words).unwrap();
@@ -173,17 +173,17 @@ fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
 fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
     let (_folder, path) = filled(3);
     let store = Store::open_lasting(&path, at(60)).unwrap();
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     fs::write(&path, "").unwrap();
     let (store, mended) = open_mended(&path);
     assert_eq!((mended.transactions, mended.reason.as_str()), (3, "its file is empty"));
     drop(store);
-    let log = connection::companion(&path, "-wal");
+    let log = paths::companion(&path, "-wal");
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
     fs::write(&log, "committed, but not yet in the file").unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    let aside = connection::companion(&store.mended().unwrap().aside, "-wal");
+    let aside = paths::companion(&store.recovery().unwrap().aside, "-wal");
     assert_eq!((count(&store), fs::read_to_string(aside).unwrap().len()), (3, 34));
 }
 
@@ -191,7 +191,7 @@ fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
 fn a_store_that_was_left_abruptly_without_its_log_is_looked_at() {
     let (_folder, path) = filled(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    let presence = connection::companion(&path, ".presence");
+    let presence = paths::companion(&path, ".presence");
     let words = fs::read(&presence).unwrap();
     drop(store);
     fs::write(presence, words).unwrap();
@@ -205,7 +205,7 @@ fn a_store_that_was_left_abruptly_without_its_log_is_looked_at() {
 fn nothing_is_moved_while_somebody_else_has_it_open() {
     let (folder, path) = filled(3);
     let other = Store::open_lasting(&path, at(5)).unwrap();
-    other.note(&StoreError::Broken("a torn page".into()));
+    other.report_fault(&StoreError::Broken("a torn page".into()));
     overwrite(&path, 0, &[0xa5; 512]);
     let refused = Store::open_lasting(&path, at(6)).err().unwrap();
     assert!(refused.to_string().contains("end every hoptop that has it open"), "{refused}");
@@ -222,17 +222,17 @@ fn killed_while_mending_the_next_start_goes_on() {
     // Killed between the renames, and in the middle of building.
     let aside = folder.path().join("hoptop.db.damaged-1");
     overwrite(&path, 0, &[0xa5; 16]);
-    fs::write(connection::companion(&path, "-wal"), "a log").unwrap();
+    fs::write(paths::companion(&path, "-wal"), "a log").unwrap();
     fs::rename(&path, &aside).unwrap();
-    fs::write(connection::companion(&path, ".mending"), "half of it").unwrap();
-    fs::write(connection::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
+    fs::write(paths::companion(&path, ".mending"), "half of it").unwrap();
+    fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
     let (store, mended) = open_mended(&path);
     assert_eq!(mended.aside, aside);
-    assert_eq!(fs::read_to_string(connection::companion(&aside, "-wal")).unwrap(), "a log");
+    assert_eq!(fs::read_to_string(paths::companion(&aside, "-wal")).unwrap(), "a log");
     drop(store);
     // Killed when the rebuilt one had its name already: it isn't taken for the damaged one.
     let before = fs::read(&aside).unwrap();
-    fs::write(connection::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
+    fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
     open_mended(&path);
     assert_eq!(fs::read(&aside).unwrap(), before);
 }
@@ -253,7 +253,7 @@ fn what_was_never_a_store_of_ours_stays_where_it_is() {
 fn tear(path: &Path, table: &str) {
     let leaves = leaves(path, table);
     overwrite(path, (leaves[leaves.len() / 2] - 1) * PAGE, &[0; PAGE as usize]);
-    fs::write(connection::companion(path, ".presence"), "suspect a torn page").unwrap();
+    fs::write(paths::companion(path, ".presence"), "suspect a torn page").unwrap();
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
         let text = format!(r#"{{"clock":{clock},"words":"{}"}}"#, "of a route ".repeat(60));
         Observation { body: Some(text), ..fixtures::says(RouterStatus::Ongoing) }
     };
-    let report = store.import("default", (2..=40).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    let report = testing::track(&store, "default", (2..=40).map(fixtures::new).collect(), at(5));
     let rows: Vec<RowId> = report.added.first;
     // The first answers, which the later ones are packed with, stand together; so do the later ones.
     for second in 0..12 {
@@ -276,7 +276,7 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
     drop(store);
     let first = leaves(&path, "observations")[0];
     overwrite(&path, (first - 1) * PAGE, &[0; PAGE as usize]);
-    fs::write(connection::companion(&path, ".presence"), "suspect a torn page").unwrap();
+    fs::write(paths::companion(&path, ".presence"), "suspect a torn page").unwrap();
     let (store, mended) = open_mended(&path);
     assert!(mended.has_holes && mended.transactions == 40, "{mended:?}");
     for row in &rows {
@@ -312,11 +312,11 @@ fn what_was_deleted_since_the_backup_stays_deleted() {
     let (_folder, path) = filled(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
     for number in 1..=300 {
-        let edit = Edit::Note { rows: vec![RowId(number)], text: "asked ".repeat(40) };
-        store.edit("default", edit, at(6)).wait().unwrap();
+        let edit = Edit::AddNote { transactions: vec![RowId(number)], text: "asked ".repeat(40) };
+        testing::edit(&store, "default", edit, at(6));
     }
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
-    store.delete(vec![RowId(7)], at(70)).wait().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
+    testing::delete(&store, vec![RowId(7)], at(70));
     drop(store);
     tear(&path, "notes");
     let (store, mended) = open_mended(&path);
@@ -328,7 +328,7 @@ fn what_was_deleted_since_the_backup_stays_deleted() {
 fn what_was_kept_after_mending_survives_a_word_that_came_back() {
     let (_folder, path) = filled(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     overwrite(&path, 0, &[0xa5; 512]);
     let (store, mended) = open_mended(&path);
@@ -336,13 +336,13 @@ fn what_was_kept_after_mending_survives_a_word_that_came_back() {
     drop(store);
     // The power went before the disk had the word that mending was done.
     let name = mended.aside.file_name().unwrap().to_str().unwrap();
-    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
-    assert!(store.mended().unwrap().to_string().contains("26 transactions stand in its place already"));
+    assert!(store.recovery().unwrap().to_string().contains("26 transactions stand in its place already"));
     drop(store);
     // The same, and what was built is damaged too: both are kept.
-    fs::write(connection::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
+    fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     overwrite(&path, 0, &[0x5a; 512]);
     let (_store, again) = open_mended(&path);
     assert!(again.aside != mended.aside && mended.aside.exists());
@@ -357,7 +357,7 @@ fn another_programs_database_in_its_place_stays_there() {
     drop(other);
     let theirs = fs::read(&path).unwrap();
     for words in ["clean\n", "open\n", "suspect a torn page\n"] {
-        fs::write(connection::companion(&path, ".presence"), words).unwrap();
+        fs::write(paths::companion(&path, ".presence"), words).unwrap();
         let refused = Store::open_lasting(&path, at(60)).err().unwrap();
         assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), theirs);
@@ -377,10 +377,10 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
     std::os::unix::fs::symlink("link.db", &second).unwrap();
     let store = Store::open_lasting(&second, at(60)).unwrap();
     assert_eq!(store.path(), path.canonicalize().unwrap());
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     // Both names are one store: nobody is alone with it.
     let other = Store::open_lasting(&path, at(61)).unwrap();
-    other.note(&StoreError::Broken("a torn page".into()));
+    other.report_fault(&StoreError::Broken("a torn page".into()));
     drop((store, other));
     overwrite(&path, 0, &[0xa5; 512]);
     let (store, mended) = open_mended(&link);
@@ -396,7 +396,7 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
 /// The file as a killed process leaves it, without the log that it had.
 fn without_log(store: &Store, to: &Path) -> Vec<u8> {
     fs::copy(store.path(), to).unwrap();
-    fs::write(connection::companion(to, ".presence"), "open\n").unwrap();
+    fs::write(paths::companion(to, ".presence"), "open\n").unwrap();
     fs::read(to).unwrap()
 }
 
@@ -404,7 +404,7 @@ fn without_log(store: &Store, to: &Path) -> Vec<u8> {
 fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
     let (folder, path) = filled(20);
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    store.import("default", (21..=22).map(fixtures::new).collect(), at(5)).wait().unwrap();
+    testing::track(&store, "default", (21..=22).map(fixtures::new).collect(), at(5));
     let found = folder.path().join("found.db");
     let bytes = without_log(&store, &found);
     let opened = Store::open_lasting(&found, at(60)).unwrap();
@@ -416,7 +416,7 @@ fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
     assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
     // What is put back from a backup never had one.
     store.backup(&found, Existing::Replace, &|| true).unwrap();
-    fs::write(connection::companion(&found, ".presence"), "open\n").unwrap();
+    fs::write(paths::companion(&found, ".presence"), "open\n").unwrap();
     assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
 }
 
@@ -434,11 +434,11 @@ fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
 fn whoever_comes_to_a_store_that_is_known_to_be_damaged_writes_nothing() {
     let (_folder, path) = filled(3);
     let first = Store::open_lasting(&path, at(5)).unwrap();
-    first.note(&StoreError::Broken("a torn page".into()));
+    first.report_fault(&StoreError::Broken("a torn page".into()));
     let second = Store::open_lasting(&path, at(6)).unwrap();
     assert_eq!(second.trouble(), Some(Trouble::Broken("a torn page".into())));
     assert_eq!(count(&second), 3);
-    let refused = second.import("default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
+    let refused = testing::submit_track(&second, "default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
     assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
 }
 
@@ -446,7 +446,7 @@ fn whoever_comes_to_a_store_that_is_known_to_be_damaged_writes_nothing() {
 fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
     let (folder, path) = filled(3);
     let store = Store::open_lasting(&path, at(60)).unwrap();
-    store.daily_backup(at(60), &|| true).unwrap().unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     fs::remove_file(&path).unwrap();
     let store = Store::open_lasting(&path, at(120)).unwrap();
@@ -456,7 +456,7 @@ fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
     assert!(notice.contains("isn't there any more") && notice.contains(newest.to_str().unwrap()), "{notice}");
     fill(&store, 1..=1);
     for day in 1..=8 {
-        store.daily_backup(at(day * 86_400), &|| true).unwrap().unwrap();
+        Store::backup_if_due(store.path(), at(day * 86_400), &|| true).unwrap().unwrap();
     }
     assert!(kept.exists() && store.backups(at(8 * 86_400)).len() == 7);
     drop(store);

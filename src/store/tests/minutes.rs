@@ -9,7 +9,7 @@ fn report(second: i64, requests: u64) -> PollerReport {
         requests,
         running: Duration::from_secs(u64::try_from(second).unwrap()),
         rps: 10.0,
-        health: "live".into(),
+        health: PollerHealth::Live,
         ..PollerReport::default()
     }
 }
@@ -17,7 +17,7 @@ fn report(second: i64, requests: u64) -> PollerReport {
 fn told(reports: impl IntoIterator<Item = PollerReport>) -> (TempDir, Store) {
     let (folder, store) = open();
     for report in reports {
-        store.report("default", report).wait().unwrap();
+        testing::report(&store, "default", report);
     }
     (folder, store)
 }
@@ -47,7 +47,7 @@ fn another_poller_begins_anew_and_what_cannot_be_told_apart_is_not_counted() {
     let back = report(80, 900);
     let (_folder, store) = told([report(1, 10), started, back, report(85, 910)]);
     assert_eq!(counted(&store), [(10, 1), (15, 7)]);
-    let waiting = PollerReport { process: 9, health: "waiting".into(), ..report(4, 0) };
+    let waiting = PollerReport { process: 9, health: PollerHealth::Waiting, ..report(4, 0) };
     let (_folder, store) = told([report(1, 10), waiting, report(5, 30), report(6, 40)]);
     assert_eq!(counted(&store), [(50, 7)], "one that just started is known whole");
 }
@@ -56,12 +56,12 @@ fn another_poller_begins_anew_and_what_cannot_be_told_apart_is_not_counted() {
 fn the_oldest_answer_is_that_of_the_worst_moment() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    store.report("default", report(5, 1)).wait().unwrap();
-    store.report("default", report(50, 9)).wait().unwrap();
+    testing::report(&store, "default", report(5, 1));
+    testing::report(&store, "default", report(50, 9));
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 51);
-    store.report("default", report(55, 10)).wait().unwrap();
+    testing::report(&store, "default", report(55, 10));
     observe(&store, row, fixtures::says(RouterStatus::Success), 61);
-    store.report("default", report(62, 11)).wait().unwrap();
+    testing::report(&store, "default", report(62, 11));
     let oldest: Vec<_> = minutes(&store).iter().map(|minute| minute.oldest.map(|age| age.as_secs())).collect();
     assert_eq!(oldest, [Some(50), None]);
 }

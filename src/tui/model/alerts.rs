@@ -46,7 +46,7 @@ impl AlertTab {
         let stands = alert.cleared_at.is_none();
         match self {
             Self::All => stands,
-            Self::Firing => stands && alert.set_aside.is_none(),
+            Self::Firing => stands && alert.handling.is_none(),
             Self::Acknowledged => stands && alert.acknowledged().is_some(),
             Self::Snoozed => stands && alert.snoozed().is_some(),
             Self::Resolved => !stands,
@@ -133,9 +133,9 @@ impl AlertList {
     pub fn take_in(&mut self, mut page: AlertPage) {
         let place = self.position().unwrap_or(0);
         // What somebody looks after sinks, and stays in sight.
-        page.rows.sort_by_key(|row| row.alert.set_aside.is_some());
+        page.rows.sort_by_key(|row| row.alert.handling.is_some());
         self.page = Some(page);
-        let has_sunk = self.row().is_some_and(|row| row.alert.set_aside.is_some());
+        let has_sunk = self.row().is_some_and(|row| row.alert.handling.is_some());
         if let Some((left, next)) = self.leaving.take_if(|(left, _)| has_sunk && self.selected == Some(*left)) {
             let has_next = self.rows().iter().any(|row| row.alert.id == next);
             self.selected = Some(if has_next { next } else { left });
@@ -159,10 +159,10 @@ impl AlertList {
     }
 
     /// The person sets the selected one aside: once it has sunk they go on with the next that fires, or the one before.
-    pub fn set_aside(&mut self) {
+    pub fn select_next_firing(&mut self) {
         let rows = self.rows();
         let here = self.position().unwrap_or(0);
-        let fires = |row: &&&AlertRow| row.alert.set_aside.is_none() && Some(row.alert.id) != self.selected;
+        let fires = |row: &&&AlertRow| row.alert.handling.is_none() && Some(row.alert.id) != self.selected;
         let after = rows.iter().skip(here).find(fires);
         let next = after.or_else(|| rows.iter().take(here).rev().find(fires)).map(|row| row.alert.id);
         self.leaving = self.selected.zip(next);

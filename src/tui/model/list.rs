@@ -7,8 +7,12 @@
 use super::columns::Columns;
 use crate::{
     domain::{
-        filter::{Filter, FilterError},
+        filter::{
+            Filter, FilterError,
+            term::{State, Term},
+        },
         ids::RowId,
+        status::RouterStatus,
     },
     store::Place,
 };
@@ -46,14 +50,13 @@ impl Tab {
 
     /// What it shows.
     pub fn filter(self) -> Filter {
-        let text = match self {
-            Self::Attention => "is:attention",
-            Self::Active => "is:active",
-            Self::Refunds => "status:refund",
-            Self::Done => "is:settled",
-            Self::All => "",
-        };
-        Filter::parse(text).unwrap_or_else(|_| Filter::everything())
+        match self {
+            Self::Attention => Filter::of_terms([Term::is(State::Attention)]),
+            Self::Active => Filter::of_terms([Term::is(State::Active)]),
+            Self::Refunds => Filter::of_terms([Term::status(RouterStatus::Refund)]),
+            Self::Done => Filter::of_terms([Term::is(State::Settled)]),
+            Self::All => Filter::everything(),
+        }
     }
 }
 

@@ -60,9 +60,10 @@ use crate::{
         alert::{self, Alert, Severity},
         answer::Templates,
         ids::RowId,
+        poller::PollerReport,
         transaction::Transaction,
     },
-    store::{Known, Listed, Page, PollerReport},
+    store::{Known, Listed, Page},
     tui::{command::Context, keys::Keys},
 };
 
@@ -193,7 +194,7 @@ pub struct Overview {
     /// How many alerts fire, by severity: critical, warning, info.
     pub alerts: [u64; 3],
     /// How many are acknowledged or snoozed.
-    pub set_aside: u64,
+    pub handled: u64,
     /// The most urgent alert of a transaction, with that transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The list that was shown when it was counted.
@@ -398,7 +399,7 @@ impl Model {
 
     /// The gravest of what stands for a whole profile and isn't set aside.
     pub fn profile_alert(&self) -> Option<&Alert> {
-        self.profile_alerts.iter().find(|alert| alert.set_aside.is_none())
+        self.profile_alerts.iter().find(|alert| alert.handling.is_none())
     }
 
     /// The list may look otherwise by now: it is to be read again.

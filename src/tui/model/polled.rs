@@ -5,10 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{Model, Setting};
-use crate::{
-    domain::{span, text},
-    store::PollerReport,
-};
+use crate::domain::{poller::PollerReport, span, text};
 
 /// How a profile is polled.
 #[derive(Clone, Debug, Default, PartialEq)]

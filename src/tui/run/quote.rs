@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 
 use super::Dashboard;
 use crate::{
-    store::QuoteWish,
+    domain::operation::Operation,
+    store::{Outcome, StoreError},
     tui::{
         effect::QuoteWork,
         update::{Msg, QuoteHeard},
@@ -20,18 +21,22 @@ impl Dashboard {
         let details = self.details.clone();
         match work {
             QuoteWork::Ask { request, until } => self.spawn(move || {
-                let asked = store.ask_quote(QuoteWish { profile, request, at, until }).wait();
+                let operation = Operation::AskQuote { profile, request, wanted_until: until };
+                let asked = store.apply(operation, at).wait().and_then(Outcome::asked);
                 Msg::Quote(QuoteHeard::Asked(until, asked.map_err(|error| error.to_string())))
             }),
             QuoteWork::Read(id) => {
                 self.read(&details, move |reader| Ok(Msg::Quote(QuoteHeard::Read(id, reader.quote(id)?.map(Box::new)))))
             }
             QuoteWork::Withdraw { id, until } => self.spawn(move || {
-                // Not with the reader in hand: others wait for that.
-                let withdrawn = store.withdraw_quote(id, until, at).wait();
-                let read = withdrawn.and_then(|_| details.read(|reader| reader.quote(id)));
-                read.map_or_else(
-                    |error| Msg::Fault(error.to_string()),
+                let withdraw = || {
+                    let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
+                    // Not with the reader in hand: others wait for that.
+                    store.apply(Operation::WithdrawQuote { quote: quote.key(), wanted_until: until }, at).wait()?;
+                    details.read(|reader| reader.quote(id))
+                };
+                withdraw().map_or_else(
+                    |error: StoreError| Msg::Fault(error.to_string()),
                     |quote| Msg::Quote(QuoteHeard::Read(id, quote.map(Box::new))),
                 )
             }),

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use super::Dashboard;
 use crate::{
     clock::{Mono, Now},
-    store::{Known, Reader, SharedReader, StoreError},
+    store::{AlertQuery, Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Effect,
         look,
@@ -117,10 +117,10 @@ impl Dashboard {
         // Nobody waits any more for what another filter would have shown.
         let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
         if self.paging.as_ref().is_some_and(is_other) {
-            self.pages.call_off();
+            self.pages.cancel();
         }
         if self.counting.began.is_some_and(|(_, view)| view != request.view) {
-            self.numbers.call_off();
+            self.numbers.cancel();
         }
         self.next_page = Some(request);
     }
@@ -208,19 +208,19 @@ impl Dashboard {
         let setting = &self.model.setting;
         let (own, beside, told_by) = (setting.profile.clone(), setting.beside.clone(), setting.told_by.clone());
         self.spawn(move || {
-            let heard = follower.news_with(|news, reader| {
+            let heard = follower.changes_with(|news, reader| {
                 Ok(Heard {
                     news,
                     own: look::polled(reader, &own, at)?,
                     beside: beside.iter().map(|profile| look::polled(reader, profile, at)).collect::<Result<_, _>>()?,
-                    profile_alerts: reader.profile_alerts()?,
+                    profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
                     untold: look::untold(reader, (&own, &beside), &told_by)?,
                 })
             });
             match heard {
                 Ok(heard) => Msg::News(Box::new(heard)),
                 Err(error) => {
-                    store.note(&error);
+                    store.report_fault(&error);
                     Msg::NotRead(error.to_string())
                 }
             }

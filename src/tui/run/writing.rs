@@ -8,8 +8,12 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::Dashboard;
 use crate::{
-    domain::{ids::RowId, transaction::NewTransaction},
-    store::{Edit, StoreError},
+    domain::{
+        ids::RowId,
+        operation::{Edit, Operation},
+        transaction::NewTransaction,
+    },
+    store::{OpenMark, Outcome, StoreError},
     tui::{
         commands::{self, Desk},
         effect::Work,
@@ -31,15 +35,20 @@ impl Dashboard {
     pub(super) fn import(&mut self, batch: Vec<NewTransaction>, at: DateTime<Utc>) {
         let desk = self.desk(at);
         self.spawn(move || {
-            Msg::Imported(desk.store.import(&desk.profile, batch, at).wait().map_err(|error| error.to_string()))
+            let operation = Operation::Track { profile: desk.profile, transactions: batch };
+            let tracked = desk.store.apply(operation, at).wait().and_then(Outcome::tracked);
+            Msg::Imported(tracked.map_err(|error| error.to_string()))
         });
     }
 
     pub(super) fn poll_now(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
         let store = self.store.clone();
-        self.spawn(move || match store.request_poll(rows, at).wait() {
-            Ok(()) => Msg::Tick,
-            Err(error) => Msg::Fault(error.to_string()),
+        self.spawn(move || {
+            let request = || {
+                let transactions = store.reader()?.keys(&rows)?;
+                store.apply(Operation::RequestPoll { transactions }, at).wait()
+            };
+            request().map_or_else(|error| Msg::Fault(error.to_string()), |_| Msg::Tick)
         });
     }
 
@@ -47,7 +56,7 @@ impl Dashboard {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
         let (store, profiles) =
             (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        self.spawn(move || told(commands::pause(&store, &profiles, until)));
+        self.spawn(move || told(commands::pause(&store, &profiles, until, at)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
@@ -58,8 +67,8 @@ impl Dashboard {
     /// Says what the person has open.
     pub(super) fn look_at(&self, open: Option<RowId>, at: DateTime<Utc>) {
         let until = at + self.clock.on_the_wall(ATTENTION);
-        let viewer = self.model.setting.process;
-        self.store.look_at(viewer, open.map(|row| (row, until)), at).detach();
+        let dashboard = self.model.setting.process;
+        self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }
 
     /// What writing for the person needs.

@@ -5,8 +5,7 @@
 use super::{Effect, marks, prompt};
 use crate::{
     clock::{Mono, Now},
-    domain::{alert::Alert, ids::RowId},
-    store::Edit,
+    domain::{alert::Alert, ids::RowId, operation::Edit},
     tui::{
         command::{Id, Needs},
         effect::{SnoozeLength, Work},
@@ -73,7 +72,7 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
 pub(super) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
     match targets(model, now) {
         rows if rows.is_empty() => Vec::new(),
-        rows => vec![Effect::Work(Work::Edit(Edit::Untrack(rows)))],
+        rows => vec![Effect::Work(Work::Edit(Edit::Untrack { transactions: rows }))],
     }
 }
 
@@ -117,7 +116,10 @@ pub(super) fn note_prompt(alert: &Alert) -> Prompt {
 pub(super) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
     if model.screen == Screen::Alerts {
         let alert = model.alert_list.row().map(|row| row.alert.id);
-        return alert.map(|alert| Effect::Work(Work::Edit(Edit::Unacknowledge(vec![alert])))).into_iter().collect();
+        return alert
+            .map(|alert| Effect::Work(Work::Edit(Edit::Unacknowledge { alerts: vec![alert] })))
+            .into_iter()
+            .collect();
     }
     match targets(model, now) {
         rows if rows.is_empty() => Vec::new(),

@@ -8,14 +8,16 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 use super::{Effect, quote};
 use crate::{
     clock::{Mono, Now},
-    domain::{ask, ids::RowId, text},
+    domain::{ask, ids::RowId, operation::Edit, text},
     intake,
-    store::{Edit, ImportReport},
-    tui::command::Id,
-    tui::effect::Work,
-    tui::model::{
-        Model, Overlay, Screen, Tone,
-        add::{Focus, Found, Verdict},
+    store::ImportReport,
+    tui::{
+        command::Id,
+        effect::Work,
+        model::{
+            Model, Overlay, Screen, Tone,
+            add::{Focus, Found, Verdict},
+        },
     },
 };
 
@@ -214,7 +216,8 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
         Overlay::Add(form) => form.own_ticket(),
         _ => None,
     };
-    let work = ticket.map(|ticket| Effect::Work(Work::Edit(Edit::Ticket { rows: vec![row], ticket: Some(ticket) })));
+    let work = ticket
+        .map(|ticket| Effect::Work(Work::Edit(Edit::SetTicket { transactions: vec![row], ticket: Some(ticket) })));
     model.overlay = Overlay::None;
     model.open_detail();
     let effects = reveal(model, row);

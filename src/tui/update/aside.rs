@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Effect, alerts};
 use crate::{
     clock::{Mono, Now},
-    domain::span,
+    domain::{poller::PollerHealth, span},
     tui::model::{Model, Screen, Tone, log::LogTail, stats::Statistics},
 };
 
@@ -106,7 +106,7 @@ fn report_text(model: &Model, now: Now) -> String {
         None => "polling: nobody has polled yet".to_owned(),
         Some(report) => format!(
             "polling: {}, {} requests, {} throttled, {} failed, id limit {} requests/s, used {:.2}, share {}, last error {}",
-            if report.is_live(now.wall) { report.health.as_str() } else { "stopped" },
+            if report.is_live(now.wall) { report.health } else { PollerHealth::Stopped },
             report.requests,
             report.throttled,
             report.failed,

@@ -56,7 +56,7 @@ use crate::{
         transaction::Transaction,
     },
     intake,
-    store::{ImportReport, Listed, News, Page},
+    store::{Changes, ImportReport, Listed, Page},
 };
 
 /// Something that happened.
@@ -131,7 +131,7 @@ pub enum Msg {
 #[derive(Debug, Default)]
 pub struct Heard {
     /// What changed.
-    pub news: News,
+    pub news: Changes,
     /// How the profile in force is polled.
     pub own: Polled,
     /// How those beside it are, in the setting's order.
@@ -153,7 +153,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.end_snoozes(now.wall);
     let sets_aside = |effect: &Effect| matches!(effect, Effect::Work(work) if work.sets_aside());
     if model.screen == Screen::Alerts && effects.iter().any(sets_aside) {
-        model.alert_list.set_aside();
+        model.alert_list.select_next_firing();
     }
     if is_free && !matches!(model.overlay, Overlay::None) {
         model.go_on(now.mono);

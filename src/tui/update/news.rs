@@ -6,7 +6,7 @@ use super::{Effect, Heard, alerts, quote};
 use crate::{
     clock::Now,
     domain::{alert::Severity, change::What, glance, ids::RowId, transaction::Transaction},
-    store::{Listed, News, Page},
+    store::{Changes, Listed, Page},
     tui::model::{Model, Overlay, Overview, Screen, Tone, history::History, list::PageRequest},
 };
 
@@ -23,7 +23,7 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     (model.profile_alerts, model.own, model.beside) = (profile_alerts, own, beside);
     model.charts.stale = true;
     // Most polls bring no news, and most of these are about what isn't shown.
-    let is_news = news.anew || news.changes.iter().any(|change| change.what != What::Polled);
+    let is_news = news.resync || news.changes.iter().any(|change| change.what != What::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
     let is_news = is_news || news.polls_dropped;
     let notify = raised(model, &news);
@@ -34,7 +34,7 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
     model.look_again();
-    let reload = model.list.selected.filter(|row| news.anew || touched.contains(row));
+    let reload = model.list.selected.filter(|row| news.resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.look_again());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
@@ -42,7 +42,7 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
 }
 
 /// What a person is to be told of who looks elsewhere: what they should act on or look at, in the profiles that are shown.
-fn raised(model: &Model, news: &News) -> Option<Effect> {
+fn raised(model: &Model, news: &Changes) -> Option<Effect> {
     let own = news.changes.iter().filter(|change| model.setting.shows(&change.profile));
     let raised = own.filter_map(|change| {
         let (What::AlertRaised { rule, severity } | What::AlertFlapping { rule, severity }) = change.what else {
@@ -65,7 +65,7 @@ fn about(tx: &Transaction) -> String {
 }
 
 /// What is open and was removed can't stay open.
-fn leave_deleted(model: &mut Model, news: &News, now: Now) {
+fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
@@ -82,7 +82,7 @@ fn leave_deleted(model: &mut Model, news: &News, now: Now) {
 }
 
 /// What was removed is marked no more.
-fn forget_deleted(model: &mut Model, news: &News) {
+fn forget_deleted(model: &mut Model, news: &Changes) {
     for change in &news.changes {
         if let What::Deleted { row } = change.what {
             model.marks.forget(RowId(row));

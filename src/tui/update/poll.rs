@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Effect, marks};
 use crate::{
     clock::Now,
-    domain::{ids::RowId, span},
+    domain::{ids::RowId, poller::PollerHealth, span},
     tui::{
         command::Id,
         model::{
@@ -77,12 +77,17 @@ fn cost(model: &Model, count: usize, now: Now) -> String {
 
 /// Asks whoever polls, and says whether anybody does.
 pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
-    let health = model.live_poller(now.wall).map_or("waiting", |report| report.health.as_str());
-    let obstacle = match health {
-        "waiting" => Some("Nobody polls just now"),
-        "unreachable" => Some("The service can't be reached"),
-        "unauthorized" => Some("The service refuses the integrator ID"),
-        _ => None,
+    let obstacle = match model.live_poller(now.wall).map(|report| report.health) {
+        None | Some(PollerHealth::Waiting) => Some("Nobody polls just now"),
+        Some(PollerHealth::Unreachable) => Some("The service can't be reached"),
+        Some(PollerHealth::Unauthorized) => Some("The service refuses the integrator ID"),
+        Some(
+            PollerHealth::Live
+            | PollerHealth::Paused
+            | PollerHealth::Throttled
+            | PollerHealth::Stopped
+            | PollerHealth::Unknown,
+        ) => None,
     };
     let told = match (obstacle, rows.len()) {
         (Some(why), 1) => format!("{why}; it is asked about as soon as that has passed."),

@@ -5,8 +5,7 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use super::Effect;
 use crate::{
-    domain::text,
-    store::Edit,
+    domain::{operation::Edit, text},
     tui::{
         effect::Work,
         model::{
@@ -66,12 +65,12 @@ fn work(prompt: &Prompt) -> Result<Work, &'static str> {
         Purpose::AcknowledgeAlerts(alerts) => Work::Edit(Edit::Acknowledge { alerts: alerts.clone(), note: typed }),
         Purpose::Note(rows) => {
             let text = typed.ok_or("Type the note, or leave with Esc.")?;
-            Work::Edit(Edit::Note { rows: rows.clone(), text })
+            Work::Edit(Edit::AddNote { transactions: rows.clone(), text })
         }
-        Purpose::Ticket(rows) => Work::Edit(Edit::Ticket { rows: rows.clone(), ticket: typed }),
+        Purpose::Ticket(rows) => Work::Edit(Edit::SetTicket { transactions: rows.clone(), ticket: typed }),
         Purpose::Labels(rows) => {
             let LabelChange { add, remove } = LabelChange::parse(prompt.input.value())?;
-            Work::Edit(Edit::Labels { rows: rows.clone(), add, remove })
+            Work::Edit(Edit::ChangeLabels { transactions: rows.clone(), add, remove })
         }
         Purpose::Export(rows) => Work::Export { file: file()?, rows: Some(rows.clone()) },
         Purpose::ExportShown(_) => Work::Export { file: file()?, rows: None },

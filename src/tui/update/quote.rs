@@ -9,8 +9,8 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 use super::Effect;
 use crate::{
     clock::Now,
-    domain::{change::What, text},
-    store::{Asked, News, PollerReport, StoredQuote},
+    domain::{change::What, poller::PollerReport, text},
+    store::{Asked, Changes, StoredQuote},
     tui::{
         effect::QuoteWork,
         model::{
@@ -174,7 +174,7 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String
     };
     form.stage = match asked {
         // It may have been answered before its number came here.
-        Ok(Asked::Pending(id)) => {
+        Ok(Asked::Pending { id, .. }) => {
             form.stage = Stage::Waiting { id, until };
             return vec![Effect::Quote(QuoteWork::Read(id))];
         }
@@ -187,17 +187,17 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String
 
 fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
     match asked {
-        Asked::Pending(id) => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
+        Asked::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
         Asked::Kept(_) | Asked::WalletHeld { .. } => None,
     }
 }
 
 /// What the feed says of the question.
-pub(super) fn on_news(model: &Model, news: &News) -> Option<Effect> {
+pub(super) fn on_news(model: &Model, news: &Changes) -> Option<Effect> {
     let Overlay::Quote(form) = &model.overlay else { return None };
     let Stage::Waiting { id, .. } = form.stage else { return None };
     let answered = |what: &What| matches!(what, What::QuoteAnswered { id: answered } if *answered == id);
-    (news.anew || news.changes.iter().any(|change| answered(&change.what)))
+    (news.resync || news.changes.iter().any(|change| answered(&change.what)))
         .then_some(Effect::Quote(QuoteWork::Read(id)))
 }
 

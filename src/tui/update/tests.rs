@@ -12,12 +12,13 @@ use crate::{
         fixtures as tx,
         ids::TxHash,
         observation::Outcome,
+        operation::LocalEdit,
         outline::Outline,
+        poller::{PollerHealth, PollerReport},
         record::{StatusRecord, Step},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
-    store::{Edit, PollerReport},
     tui::{
         command::{COMMANDS, Command, Context},
         effect::Work,
@@ -208,9 +209,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
         Id::Export if model.screen == Screen::Detail => asks(model, &Purpose::Export(vec![RowId(21)])),
         Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
-        Id::Untrack => effects == [Effect::Work(Work::Edit(Edit::Untrack(vec![RowId(21)])))],
+        Id::Untrack => effects == [Effect::Work(Work::Edit(LocalEdit::Untrack { transactions: vec![RowId(21)] }))],
         Id::Unacknowledge if model.screen == Screen::Alerts => {
-            effects == [Effect::Work(Work::Edit(Edit::Unacknowledge(vec![1_309])))]
+            effects == [Effect::Work(Work::Edit(LocalEdit::Unacknowledge { alerts: vec![1_309] }))]
         }
         Id::Unacknowledge => effects == [Effect::Work(Work::Unacknowledge(vec![RowId(21)]))],
         Id::Undo => effects == [Effect::TakeBack],
@@ -729,12 +730,16 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
 #[test]
 fn poll_now_says_what_stands_in_its_way() {
     for (health, tone, said) in [
-        ("unreachable", Tone::Bad, "The service can't be reached; it is asked about as soon as that has passed."),
-        ("unauthorized", Tone::Bad, "The service refuses the integrator ID; it is asked about as soon as"),
-        ("throttled", Tone::Good, "Asked to be polled next"),
+        (
+            PollerHealth::Unreachable,
+            Tone::Bad,
+            "The service can't be reached; it is asked about as soon as that has passed.",
+        ),
+        (PollerHealth::Unauthorized, Tone::Bad, "The service refuses the integrator ID; it is asked about as soon as"),
+        (PollerHealth::Throttled, Tone::Good, "Asked to be polled next"),
     ] {
         let mut model = dashboard("5");
-        let report = PollerReport { health: health.into(), ..at_work(now().wall) };
+        let report = PollerReport { health, ..at_work(now().wall) };
         hear(&mut model, changed(Vec::new()), Some(report), now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.notice.as_ref().unwrap();

@@ -18,7 +18,7 @@ use super::{Look, columns, put_lines};
 use crate::{
     domain::{
         advice,
-        alert::{Alert, AlertState, SetAside},
+        alert::{Alert, AlertState, Handling},
         glance, span, text, width,
     },
     tui::{
@@ -168,11 +168,11 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
         Column::Route => (of_transaction.map_or_else(String::new, glance::route), Style::new()),
         Column::State => state(look, alert),
         Column::By => {
-            let said = match (alert.cleared_at, &alert.set_aside) {
+            let said = match (alert.cleared_at, &alert.handling) {
                 (Some(cleared), _) => format!("{} ago", ago(look, cleared)),
                 (None, None) => "-".into(),
-                (None, Some(SetAside::Acknowledged(taken))) => format!("{} ago", ago(look, taken.at)),
-                (None, Some(SetAside::Snoozed(snoozed))) => match snoozed.until.moment() {
+                (None, Some(Handling::Acknowledged(taken))) => format!("{} ago", ago(look, taken.at)),
+                (None, Some(Handling::Snoozed(snoozed))) => match snoozed.until.moment() {
                     Some(moment) => short_moment(look, moment),
                     None => "a change".into(),
                 },
@@ -223,7 +223,7 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
-    let stands = row.alert.set_aside.as_ref().filter(|_| row.alert.cleared_at.is_none());
+    let stands = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = stands.map(|_| glance::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|taken| taken.note.clone());
     let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(look, row)))];

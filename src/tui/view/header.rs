@@ -12,7 +12,7 @@ use tui_input::Input;
 
 use super::{Look, put_lines};
 use crate::{
-    domain::{advice, width},
+    domain::{advice, poller::PollerHealth, width},
     tui::{
         command::Id,
         model::{Overlay, list::Tab},
@@ -65,10 +65,17 @@ fn health(look: &Look<'_>) -> Span<'static> {
     if look.model.setting.demo && !is_paused {
         return Span::styled("DEMO ", look.theme.info());
     }
-    match look.model.live_poller(look.now.wall).map(|report| report.health.as_str()) {
-        Some("live" | "paused") if is_paused => Span::styled("PAUSED ", look.theme.warning()),
-        Some("live" | "paused") => Span::styled("LIVE ", look.theme.good()),
-        Some(trouble) => Span::styled(format!("{} ", trouble.to_uppercase()), look.theme.critical()),
+    match look.model.live_poller(look.now.wall).map(|report| report.health) {
+        Some(PollerHealth::Live | PollerHealth::Paused) if is_paused => Span::styled("PAUSED ", look.theme.warning()),
+        Some(PollerHealth::Live | PollerHealth::Paused) => Span::styled("LIVE ", look.theme.good()),
+        Some(
+            trouble @ (PollerHealth::Throttled
+            | PollerHealth::Unreachable
+            | PollerHealth::Unauthorized
+            | PollerHealth::Stopped
+            | PollerHealth::Waiting
+            | PollerHealth::Unknown),
+        ) => Span::styled(format!("{} ", trouble.name().to_uppercase()), look.theme.critical()),
         None => Span::styled("NOT POLLING ", look.theme.warning()),
     }
 }
@@ -81,7 +88,7 @@ pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
         // What to do comes first: on a narrow screen the end is cut off.
         (None, Some(alert)) => {
             let rule = alert.rule;
-            let firing = look.model.profile_alerts.iter().filter(|alert| alert.set_aside.is_none());
+            let firing = look.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
             let concerned: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
             let more = match concerned.len() {
                 ..=1 => String::new(),

@@ -110,7 +110,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     let status = tx.learned.status.as_ref();
     let severity = look.model.severity(tx.id);
     match column {
-        Column::Severity => match set_aside(look.model.alerts_of(tx.id)) {
+        Column::Severity => match handling(look.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
             None => {
                 (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
@@ -131,7 +131,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
 }
 
 /// The mark of a transaction of whose alerts none fires: how grave the gravest is, and how it was set aside.
-fn set_aside(alerts: &[Alert]) -> Option<String> {
+fn handling(alerts: &[Alert]) -> Option<String> {
     let Some((false, severity)) = alert::urgency(alerts) else { return None };
     let gravest = |alert: &&Alert| alert.rule.severity() == severity;
     let is_snoozed = alerts.iter().filter(gravest).all(|alert| alert.snoozed().is_some());

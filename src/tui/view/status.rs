@@ -11,7 +11,7 @@ use ratatui::{
 
 use super::{Look, layout, marks, put_lines};
 use crate::{
-    domain::{advice, alert::Severity, glance, need, span, text, width},
+    domain::{advice, alert::Severity, glance, need, poller::PollerHealth, span, text, width},
     tui::{
         command::Id,
         model::{Overlay, Screen, Tone, polled::Budget},
@@ -88,8 +88,8 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
         spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
     }
-    if look.model.overview.set_aside > 0 {
-        spans.push(Span::styled(format!("{} set aside  ", look.model.overview.set_aside), look.theme.dim()));
+    if look.model.overview.handled > 0 {
+        spans.push(Span::styled(format!("{} set aside  ", look.model.overview.handled), look.theme.dim()));
     }
     let of_profile = look.model.profile_alert().map(|alert| alert.rule);
     match (of_profile, &look.model.overview.most_urgent) {
@@ -101,7 +101,7 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
             let what = format!("{hash}{ticket}  {}", advice.verdict);
             let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
             let what = width::cut(&what, columns.saturating_sub(used), look.theme.ellipsis);
-            let fires = alert.set_aside.is_none();
+            let fires = alert.handling.is_none();
             let style = if fires { look.theme.severity(alert.rule.severity()) } else { look.theme.dim() };
             spans.push(Span::styled(what, style));
         }
@@ -152,7 +152,8 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, us
         let paused = format!("paused until {until}: {} polls again  ", look.key(Id::Pause));
         pieces.push(Span::styled(paused, look.theme.warning()));
     }
-    let report = of.report.filter(|report| report.health != "waiting" && !is_in_the_way(look, &report.health));
+    let report =
+        of.report.filter(|report| report.health != PollerHealth::Waiting && !is_in_the_way(look, report.health));
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };
         let verdict = need.word();
@@ -173,8 +174,8 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, us
             format!("{} to poll", need.unsettled),
         ];
         pieces.extend(rest.map(|text| Span::styled(text, look.theme.dim())));
-    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(look, &report.health)) {
-        pieces.push(Span::styled(format!("{}  ", text::clean(&trouble.health)), look.theme.critical()));
+    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(look, report.health)) {
+        pieces.push(Span::styled(format!("{}  ", trouble.health), look.theme.critical()));
         pieces.push(oldest);
         let error = trouble.last_error.as_deref().map(text::clean).unwrap_or_default();
         let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
@@ -200,8 +201,8 @@ fn whose(look: &Look<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
 }
 
 /// Whether what stands in the way of one of several is to be said, since no other line does.
-fn is_in_the_way(look: &Look<'_>, health: &str) -> bool {
-    !look.model.beside.is_empty() && !matches!(health, "live" | "paused" | "waiting")
+fn is_in_the_way(look: &Look<'_>, health: PollerHealth) -> bool {
+    !look.model.beside.is_empty() && health.is_trouble()
 }
 
 /// Seconds as long as a person can compare them.
@@ -219,7 +220,7 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) if setting.polls => "starting".to_owned(),
         (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
-        (None, Some(report)) if report.health == "waiting" => {
+        (None, Some(report)) if report.health == PollerHealth::Waiting => {
             "waiting: another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends"
                 .to_owned()
         }

@@ -19,6 +19,7 @@ use crate::{
         fixtures as tx,
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Outcome},
+        poller::PollerHealth,
         record::{ChainSide, StatusRecord, Step},
         status::RouterStatus,
         text::clean,
@@ -231,7 +232,7 @@ fn unauthorized(size: (u16, u16)) -> Desk {
     let said = "the service refused the integrator ID: integrator ID is invalid";
     alerts.push(alert(Rule::Unauthorized, None, said));
     let mut report = at_work(ago(0, 1));
-    report.health = "unauthorized".into();
+    report.health = PollerHealth::Unauthorized;
     report.resting_until = Some(now().wall + TimeDelta::seconds(48));
     report.last_error = Some(said.into());
     hear(&mut model, everything(transactions(), alerts), Some(report), now());

@@ -40,7 +40,7 @@ fn ends(model: &mut Desk, sent: &[Effect], outcome: Result<&str, &str>) {
     model.take(Msg::Worked(work.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
 }
 
-fn edit(edit: Edit) -> Vec<Effect> {
+fn edit(edit: LocalEdit) -> Vec<Effect> {
     vec![Effect::Work(Work::Edit(edit))]
 }
 
@@ -48,16 +48,16 @@ fn edit(edit: Edit) -> Vec<Effect> {
 fn the_marked_ones_are_meant_and_in_the_detail_what_is_open() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(Edit::Untrack(rows([21, 22]))));
+    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([21, 22]) }));
     press(&mut model, &["Enter"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(Edit::Untrack(rows([23]))));
+    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([23]) }));
 }
 
 #[test]
 fn an_action_ends_a_range_and_works_on_it() {
     let mut model = dashboard("5");
     press(&mut model, &["v", "j"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(Edit::Untrack(rows([21, 22]))));
+    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([21, 22]) }));
     assert_eq!((model.marks.count(), model.marks.range), (2, None));
 }
 
@@ -77,7 +77,7 @@ fn what_was_typed_stays_until_it_is_done() {
     let mut model = dashboard("5");
     let text = "asked the provider".to_owned();
     let sent = answer(&mut model, "e", &text);
-    assert_eq!(sent, edit(Edit::Note { rows: rows([21]), text }));
+    assert_eq!(sent, edit(LocalEdit::AddNote { transactions: rows([21]), text }));
     type_in(&mut model, "more", now());
     assert_eq!(press(&mut model, &["Enter"], now()), [], "once is enough");
     ends(&mut model, &sent, Err("the disk is full"));
@@ -157,7 +157,8 @@ fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
     let mut with_ticket = in_status(21, RouterStatus::Ongoing);
     with_ticket.told.ticket = Some("SUP-1".into());
     hear(&mut model, changed(vec![with_ticket]), None, now());
-    let ticket = |ticket: Option<&str>| Edit::Ticket { rows: rows([21]), ticket: ticket.map(str::to_owned) };
+    let ticket =
+        |ticket: Option<&str>| LocalEdit::SetTicket { transactions: rows([21]), ticket: ticket.map(str::to_owned) };
     assert_eq!(
         answer(&mut model, "t", "SUP-2"),
         edit(ticket(Some("SUP-2"))),
@@ -177,7 +178,11 @@ fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
 fn labels_are_put_on_and_taken_off_all_that_are_marked() {
     let mut model = dashboard("5");
     press(&mut model, &["*"], now());
-    let expected = Edit::Labels { rows: rows(1..=40), add: vec!["vip".into()], remove: vec!["batch-17".into()] };
+    let expected = LocalEdit::ChangeLabels {
+        transactions: rows(1..=40),
+        add: vec!["vip".into()],
+        remove: vec!["batch-17".into()],
+    };
     assert_eq!(answer(&mut model, "L", "+vip -batch-17"), edit(expected));
     press(&mut model, &["Esc"], now());
     assert_eq!(answer(&mut model, "L", "+"), []);
@@ -201,7 +206,7 @@ fn an_acknowledgement_takes_a_note_or_none() {
 fn what_is_acknowledged_already_is_said() {
     let mut model = dashboard("5");
     let mut taken = alert(Rule::Regressed, Some(RowId(21)), "");
-    taken.set_aside = Some(crate::domain::alert::SetAside::Acknowledged(crate::domain::alert::Acknowledgement {
+    taken.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
         at: now().wall,
         note: Some("asked".into()),
     }));
@@ -209,7 +214,8 @@ fn what_is_acknowledged_already_is_said() {
     let alert = taken.id;
     hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
     // One can be told more of; of several it isn't known which is meant.
-    let more = Effect::Work(Work::Edit(Edit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
+    let more =
+        Effect::Work(Work::Edit(LocalEdit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
     assert_eq!(answer(&mut model, "a", " twice"), [more]);
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());

@@ -74,7 +74,7 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
     assert_eq!(ticket(&model), "");
     go_to(&mut model, Focus::Extra(Extra::Ticket));
     type_in(&mut model, "OPS-7", now());
-    let edit = Edit::Ticket { rows: vec![RowId(21)], ticket: Some("OPS-7".into()) };
+    let edit = LocalEdit::SetTicket { transactions: vec![RowId(21)], ticket: Some("OPS-7".into()) };
     assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Work(Work::Edit(edit))));
     assert_eq!(model.screen, Screen::Detail);
     // A row says itself which ticket is its own.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::alert::{Acknowledgement, Alert, SetAside, Severity, Snooze, Snoozed},
+    domain::alert::{Acknowledgement, Alert, Handling, Severity, Snooze, Snoozed},
     tui::{effect::SnoozeLength, model::alerts::AlertTab},
 };
 
@@ -11,7 +11,7 @@ fn of(row: i64, rule: Rule) -> Alert {
 }
 
 fn taken(mut alert: Alert) -> Alert {
-    alert.set_aside = Some(SetAside::Acknowledged(Acknowledgement { at: now().wall, note: None }));
+    alert.handling = Some(Handling::Acknowledged(Acknowledgement { at: now().wall, note: None }));
     alert
 }
 
@@ -93,7 +93,7 @@ fn the_selected_alert_alone_is_acknowledged() {
     press(&mut model, &["j", "a"], now());
     type_in(&mut model, "mine", now());
     let alerts = vec![id(30, Rule::Regressed)];
-    let expected = Edit::Acknowledge { alerts, note: Some("mine".into()) };
+    let expected = LocalEdit::Acknowledge { alerts, note: Some("mine".into()) };
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(Work::Edit(expected))]);
     press(&mut model, &["Esc", "G", "a"], now());
     let Overlay::Prompt(prompt) = &model.overlay else { panic!("{:?}", model.overlay) };
@@ -172,7 +172,7 @@ fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
     let mut model = dashboard("5");
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
-    snoozed.set_aside = Some(SetAside::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
+    snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
     hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
     let counts = |model: &Desk| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));

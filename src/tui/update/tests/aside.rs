@@ -123,7 +123,7 @@ fn what_is_open_behind_them_stays_open_until_it_is_removed() {
         what,
         observation: None,
     };
-    let news = News { changes: vec![gone], ..News::default() };
+    let news = Changes { changes: vec![gone], ..Changes::default() };
     model.take(Msg::News(Box::new(Heard { news, ..Heard::default() })), now());
     assert_eq!((model.screen, model.behind), (Screen::Log, Screen::List));
 }

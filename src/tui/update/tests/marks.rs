@@ -87,7 +87,7 @@ fn what_is_deleted_is_marked_no_more() {
     let what = What::Deleted { row: 21 };
     let change =
         Change { seq: 99, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
-    let news = News { changes: vec![change], ..News::default() };
+    let news = Changes { changes: vec![change], ..Changes::default() };
     model.take(Msg::News(Box::new(Heard { news, ..Heard::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));
 }

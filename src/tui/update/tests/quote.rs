@@ -6,10 +6,10 @@ use crate::{
         change::Change,
         quote::{Quote, QuoteAnswer, QuoteRequest},
     },
-    store::{Asked, News, StoredQuote},
+    store::{Changes, StoredQuote},
     tui::{
         effect::QuoteWork,
-        fixtures::write_quote,
+        fixtures::{pending, write_quote},
         model::quote::{QuoteForm, Stage},
         update::Heard,
     },
@@ -38,7 +38,7 @@ fn asked() -> (Desk, QuoteRequest, DateTime<Utc>) {
 
 fn waiting() -> (Desk, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
-    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(7)))), now());
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(7)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
     (model, request, until)
 }
@@ -46,8 +46,8 @@ fn waiting() -> (Desk, QuoteRequest, DateTime<Utc>) {
 fn stored(request: QuoteRequest, answer: Option<QuoteAnswer>) -> Option<Box<StoredQuote>> {
     let (asked_at, answered_at) = (now().wall, answer.as_ref().map(|_| now().wall));
     let sent_at = Some(asked_at);
-    let (http_status, body) = (None, None);
-    Some(Box::new(StoredQuote { id: 7, request, asked_at, sent_at, answered_at, answer, http_status, body }))
+    let (profile, http_status, body) = ("default".into(), None, None);
+    Some(Box::new(StoredQuote { id: 7, profile, request, asked_at, sent_at, answered_at, answer, http_status, body }))
 }
 
 fn route() -> Option<QuoteAnswer> {
@@ -124,7 +124,7 @@ fn the_feed_says_when_to_read_the_answer() {
         let what = What::QuoteAnswered { id };
         let change =
             Change { seq: 900, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
-        let news = News { changes: vec![change], ..News::default() };
+        let news = Changes { changes: vec![change], ..Changes::default() };
         Msg::News(Box::new(Heard { news, ..Heard::default() }))
     };
     assert!(!model.take(news(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
@@ -171,7 +171,7 @@ fn esc_stops_waiting_and_what_was_typed_is_there_again() {
 fn a_question_whose_number_comes_late_is_withdrawn() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
-    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(Asked::Pending(9)))), now());
+    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(9)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
 }
 

@@ -72,7 +72,7 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
 /// An alert, and what was said of it.
 fn stands(look: &Look<'_>, alert: &Alert) -> String {
     let name = format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule);
-    match alert.set_aside {
+    match alert.handling {
         None => name,
         Some(_) => format!("{name}, {}", glance::alert_state(alert, look.now.wall, look.model.setting.zone)),
     }

@@ -35,8 +35,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     // Which parameter it is only the service says.
     let refusal = tx.learned.last_error.as_ref().filter(|_| tx.is_parked());
     lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
-    lines
-        .extend(set_aside(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
+    lines.extend(handling(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
     if let Some(say) = &advice.say {
         lines.extend(labelled("SAY", say, columns, look.theme.label()));
     }
@@ -108,7 +107,7 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
 }
 
 /// What a person said of what stands for it, so that nobody takes it on twice.
-fn set_aside(look: &Look<'_>, tx: &Transaction) -> Option<String> {
+fn handling(look: &Look<'_>, tx: &Transaction) -> Option<String> {
     let now = look.now.wall;
     let alerts = look.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let said: Vec<_> = alerts

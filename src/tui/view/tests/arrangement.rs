@@ -1,7 +1,10 @@
 //! The list in other arrangements: other columns, the detail below it or in brief.
 
 use super::*;
-use crate::tui::model::Tone;
+use crate::{
+    domain::poller::{PollerHealth, PollerReport},
+    tui::model::Tone,
+};
 
 fn after(size: (u16, u16), keys: &[&str]) -> String {
     let mut model = dashboard(size);
@@ -78,11 +81,13 @@ fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
 
 /// The fixed world with a profile beside it that the service refuses, and one that nobody polls.
 fn side_by_side(size: (u16, u16)) -> Desk {
-    use crate::{domain::need::Need, store::PollerReport, tui::model::polled::Polled};
+    use crate::{domain::need::Need, tui::model::polled::Polled};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
     let refused =
-        PollerReport { id: "…c0de".into(), rps: 1.0, health: "unauthorized".into(), need, ..at_work(now().wall) };
+        PollerReport {
+            id: "…c0de".into(), rps: 1.0, health: PollerHealth::Unauthorized, need, ..at_work(now().wall)
+        };
     let oldest_answer = Some(now().wall - TimeDelta::seconds(125));
     model.setting.beside = ["partner", "a-test-with-a-long-name"].map(String::from).into();
     let partner = Polled { poller: Some(refused), oldest_answer, ..Polled::default() };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     domain::{
-        alert::{Acknowledgement, Alert, SetAside, Snooze, Snoozed},
+        alert::{Acknowledgement, Alert, Handling, Snooze, Snoozed},
         span,
     },
     tui::effect::Effect,
@@ -40,7 +40,7 @@ fn what_was_set_aside_stays_as_grave_as_it_was() {
     let mut model = dashboard(WIDE);
     let taken = Acknowledgement { at: now().wall, note: Some("mine".into()) };
     let selected = model.list.selected.unwrap();
-    let grave = Alert { set_aside: Some(SetAside::Acknowledged(taken)), ..alert(Rule::Overdue, Some(selected), "") };
+    let grave = Alert { handling: Some(Handling::Acknowledged(taken)), ..alert(Rule::Overdue, Some(selected), "") };
     hear(&mut model, everything(Vec::new(), vec![grave]), None, now());
     let drawn = screen(&model);
     assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
@@ -89,8 +89,8 @@ fn alert_list(size: (u16, u16)) -> Desk {
     let mut alerts = alerts();
     alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
     alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
-    alerts[2].set_aside =
-        Some(SetAside::Acknowledged(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) }));
+    alerts[2].handling =
+        Some(Handling::Acknowledged(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) }));
     hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model
@@ -120,8 +120,8 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
 #[test]
 fn until_when_an_alert_is_snoozed_is_said_whatever_the_day() {
     let mut model = dashboard(WIDE);
-    let until = |moment| Some(SetAside::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment) }));
-    let standing = |set_aside| everything(Vec::new(), vec![Alert { set_aside, ..alerts().remove(0) }]);
+    let until = |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment) }));
+    let standing = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
         hear(&mut model, standing(until(moment)), Some(at_work(ago(0, 1))), now());
         press(&mut model, &["A"], now());

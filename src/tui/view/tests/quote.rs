@@ -6,10 +6,10 @@ use crate::{
         observation::Failure,
         quote::{Quote, QuoteAnswer},
     },
-    store::{Asked, StoredQuote},
+    store::StoredQuote,
     tui::{
         effect::{Effect, QuoteWork},
-        fixtures::write_quote,
+        fixtures::{pending, write_quote},
         update::QuoteHeard,
     },
 };
@@ -46,7 +46,7 @@ fn written(size: (u16, u16)) -> Desk {
 fn waiting(size: (u16, u16)) -> Desk {
     let mut model = written(size);
     press(&mut model, &["Enter"], now());
-    model.take(Msg::Quote(QuoteHeard::Asked(now().wall + TimeDelta::seconds(40), Ok(Asked::Pending(7)))), now());
+    model.take(Msg::Quote(QuoteHeard::Asked(now().wall + TimeDelta::seconds(40), Ok(pending(7)))), now());
     model
 }
 
@@ -55,9 +55,10 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> Desk {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
     let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
-    model.take(Msg::Quote(QuoteHeard::Asked(*until, Ok(Asked::Pending(7)))), now());
+    model.take(Msg::Quote(QuoteHeard::Asked(*until, Ok(pending(7)))), now());
     let quote = StoredQuote {
         id: 7,
+        profile: "default".into(),
         request: request.clone(),
         asked_at: ago(0, 5),
         sent_at: Some(ago(0, 5)),

@@ -1,0 +1,169 @@
+//! The state of a profile's polling, as its poller reports it.
+//!
+//! Plain data and the sentences for it. It must never decide what is polled, nor how a report is stored.
+
+use std::{fmt, time::Duration};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{need::Need, span, text};
+
+/// What a poller can do at present.
+///
+/// The names are a contract: they stand in stores and in every `--json` output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PollerHealth {
+    /// Polls, and the service answers.
+    Live,
+    /// Polls nothing until a moment that a person set.
+    Paused,
+    /// Rests after a 429.
+    Throttled,
+    /// Probes a service that can't be reached.
+    Unreachable,
+    /// Probes a service that refuses the integrator ID.
+    Unauthorized,
+    /// Ended.
+    Stopped,
+    /// Waits for another process that holds the poller's lock and reports nothing.
+    Waiting,
+    /// No name, or a name of another version of hoptop.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl PollerHealth {
+    /// The name in stores, in JSON and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Paused => "paused",
+            Self::Throttled => "throttled",
+            Self::Unreachable => "unreachable",
+            Self::Unauthorized => "unauthorized",
+            Self::Stopped => "stopped",
+            Self::Waiting => "waiting",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether requests fail, or may: neither at work, nor paused, nor waiting for another process.
+    pub fn is_trouble(self) -> bool {
+        match self {
+            Self::Live | Self::Paused | Self::Waiting => false,
+            Self::Throttled | Self::Unreachable | Self::Unauthorized | Self::Stopped | Self::Unknown => true,
+        }
+    }
+}
+
+impl fmt::Display for PollerHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The state of a profile's polling. A poller writes it at most once a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PollerReport {
+    /// When it was written.
+    #[serde(skip)]
+    pub at: DateTime<Utc>,
+    /// The end of its validity: without a newer report by then, the poller is gone.
+    pub valid_until: DateTime<Utc>,
+    /// The process that polls.
+    pub process: u32,
+    /// The part of the integrator ID that may be shown: `…7f3a`.
+    pub id: String,
+    /// The fingerprint of base URL and integrator ID: the budget that the poller spends.
+    pub fingerprint: String,
+    /// The limit of the ID, in requests per second.
+    pub rps: f64,
+    /// The share of the limit that is used: less than 1 after a 429, until it has grown back.
+    pub share: f64,
+    /// What is needed, against what the budget allows. `None` of a poller that polls only on request.
+    pub need: Option<Need>,
+    /// Requests per second over the last ten seconds.
+    pub used: f64,
+    /// Requests since the poller started.
+    pub requests: u64,
+    /// How many of these were answered with 429.
+    pub throttled: u64,
+    /// How many of these failed for another reason.
+    pub failed: u64,
+    /// The time since the poller started, by a clock that doesn't jump.
+    pub running: Duration,
+    /// Transactions that are being polled.
+    pub unsettled: u64,
+    /// What the poller can do at present.
+    pub health: PollerHealth,
+    /// The end of a pause that a person set.
+    pub paused_until: Option<DateTime<Utc>>,
+    /// The end of the time in which the poller sends nothing.
+    pub resting_until: Option<DateTime<Utc>>,
+    /// The last failure of a request, with the words that say what to do.
+    pub last_error: Option<String>,
+}
+
+impl PollerReport {
+    /// Whether the poller that wrote this report still runs: it hasn't stopped, and the report is valid at `now`.
+    pub fn is_live(&self, now: DateTime<Utc>) -> bool {
+        self.health != PollerHealth::Stopped && now <= self.valid_until
+    }
+
+    /// Why a request got no answer in time, for a person, as far as the report says. Clean text.
+    pub fn why_silent(report: Option<&Self>, now: DateTime<Utc>) -> String {
+        match report {
+            Some(report) if report.health == PollerHealth::Waiting => {
+                "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
+                    .into()
+            }
+            Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
+                let rest = span::long(span::between(now, *until));
+                let why = last_error.as_ref().map_or_else(String::new, |error| format!(": {}", text::clean(error)));
+                match health {
+                    PollerHealth::Throttled => format!("the service wants no requests of this ID for {rest}{why}"),
+                    PollerHealth::Live
+                    | PollerHealth::Paused
+                    | PollerHealth::Unreachable
+                    | PollerHealth::Unauthorized
+                    | PollerHealth::Stopped
+                    | PollerHealth::Waiting
+                    | PollerHealth::Unknown => format!("hoptop rests for {rest} after failures{why}"),
+                }
+            }
+            Some(Self { last_error: Some(error), .. }) => text::clean(error),
+            Some(Self { paused_until: Some(until), .. }) if *until > now => {
+                format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
+            }
+            _ => "no answer came in time; check the base URL, the network and the service".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_each_health_is_its_json_and_is_read_back() {
+        use PollerHealth::{Live, Paused, Stopped, Throttled, Unauthorized, Unknown, Unreachable, Waiting};
+        for health in [Live, Paused, Throttled, Unreachable, Unauthorized, Stopped, Waiting, Unknown] {
+            let json = serde_json::to_string(&health).unwrap();
+            assert_eq!(json, format!("{:?}", health.name()));
+            assert_eq!(serde_json::from_str::<PollerHealth>(&json).unwrap(), health);
+        }
+    }
+
+    #[test]
+    fn a_health_of_another_version_and_an_empty_one_are_unknown() {
+        for json in [r#"{"health":""}"#, r#"{"health":"draining"}"#, "{}"] {
+            let report: PollerReport = serde_json::from_str(json).unwrap();
+            assert_eq!(report, PollerReport::default(), "{json}");
+            assert_eq!(report.health, PollerHealth::Unknown);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Makes the day's backup while a process runs for long: on a thread of its own, so that nobody waits for it.
+//!
+//! It must never hold the store open: whoever ends takes no notice of a copy that isn't done.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Weak,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError},
+    },
+    thread,
+    time::Duration,
+};
+
+use super::{
+    backup,
+    health::{Health, Trouble},
+};
+use crate::clock::Clock;
+use crate::store::error::StoreError;
+
+/// How long after the start it looks first: by then the first screen is drawn.
+const FIRST: Duration = Duration::from_secs(5);
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_secs(600);
+
+/// Makes backups until it is dropped.
+#[derive(Debug)]
+pub struct BackupSchedule {
+    _alive: Sender<()>,
+}
+
+impl BackupSchedule {
+    pub(in crate::store) fn start(path: PathBuf, health: Weak<Health>, clock: Clock) -> Result<Self, StoreError> {
+        let (alive, end) = mpsc::channel();
+        let keep = move || {
+            let mut wait = FIRST;
+            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                look(&path, &health, &clock, &end);
+                wait = INTERVAL;
+            }
+        };
+        thread::Builder::new().name("store-keeper".into()).spawn(keep).map_err(StoreError::Thread)?;
+        Ok(Self { _alive: alive })
+    }
+}
+
+fn look(path: &Path, health: &Weak<Health>, clock: &Clock, end: &Receiver<()>) {
+    let goes_on = || end.try_recv() == Err(TryRecvError::Empty);
+    match backup::daily(path, clock.now().wall, &goes_on) {
+        Ok(Some(report)) => tracing::info!(?report, "the day's backup is made"),
+        Ok(None) => {}
+        Err(error) => {
+            tracing::error!("{error}");
+            // The copy is verified: what it says of damage is true of the store.
+            if let (StoreError::Broken(reason), Some(health)) = (error, health.upgrade()) {
+                health.note(&Trouble::Broken(reason));
+            }
+        }
+    }
+}

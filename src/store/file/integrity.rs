@@ -1,0 +1,35 @@
+//! Whether a store's file is sound.
+
+use rusqlite::Connection;
+
+use super::migrate;
+use crate::store::error;
+
+/// How closely a store is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Depth {
+    /// Every page.
+    Quick,
+    /// Every page, every index entry, every reference.
+    Full,
+}
+
+/// What is wrong with a store, by looking at all of it.
+pub(in crate::store) fn unsound(connection: &Connection, depth: Depth) -> rusqlite::Result<Option<String>> {
+    let check = if depth == Depth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
+    let verdict: String = match connection.query_row(check, [], |row| row.get(0)) {
+        Err(error) if error::is_damage(&error) => return Ok(Some(error.to_string())),
+        verdict => verdict?,
+    };
+    if verdict != "ok" {
+        // The check has headings; what it found stands below.
+        return Ok(Some(verdict.lines().last().unwrap_or_default().to_owned()));
+    }
+    let orphaned = if depth == Depth::Full { migrate::orphaned(connection)? } else { None };
+    Ok(orphaned.map(|table| format!("rows of `{table}` refer to something that isn't there")))
+}
+
+/// How many transactions a store holds.
+pub(in crate::store) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
+    connection.query_row("SELECT count(*) FROM transactions", [], |row| row.get(0))
+}

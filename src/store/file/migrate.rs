@@ -1,0 +1,165 @@
+//! The schema's history: append-only SQL files, each applied in one transaction, counted by `user_version`.
+//!
+//! A migration that has landed is never edited, so that every store out there goes the same way.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../../assets/migrations/0001_first.sql"),
+    include_str!("../../../assets/migrations/0002_routes.sql"),
+    include_str!("../../../assets/migrations/0003_forecasts.sql"),
+    include_str!("../../../assets/migrations/0004_history.sql"),
+    include_str!("../../../assets/migrations/0005_snooze.sql"),
+    include_str!("../../../assets/migrations/0006_checked.sql"),
+    include_str!("../../../assets/migrations/0007_minutes.sql"),
+    include_str!("../../../assets/migrations/0008_pauses.sql"),
+    include_str!("../../../assets/migrations/0009_commits.sql"),
+    include_str!("../../../assets/migrations/0010_heralds.sql"),
+    include_str!("../../../assets/migrations/0011_authors.sql"),
+];
+
+/// The schema that this hoptop knows.
+pub(in crate::store) const LATEST: i64 = MIGRATIONS.len() as i64;
+
+/// Brings the store to the schema `target`, at most [`LATEST`]. Killed at any step it is at the schema before or after
+/// that step.
+pub(in crate::store) fn migrate(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
+    // Looked at without the lock, so that nobody who only opens a store waits for another process's writer.
+    if version(connection)? >= target.min(LATEST) {
+        return Ok(());
+    }
+    // A table that others refer to is rebuilt by dropping it, which would drop what refers to it. It can't be switched
+    // inside of a transaction.
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let outcome = steps(connection, target);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    outcome
+}
+
+fn steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
+    loop {
+        // The version is read under the lock: another process may be migrating too.
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = version(&transaction)?;
+        let step = usize::try_from(version).ok().filter(|_| version < target).and_then(|step| MIGRATIONS.get(step));
+        let Some(step) = step else { return Ok(()) };
+        transaction.execute_batch(step)?;
+        if let Some(child) = orphaned(&transaction)? {
+            return Err(broken(&format!("schema {} would leave rows of `{child}` without their parent", version + 1)));
+        }
+        transaction.pragma_update(None, "user_version", version + 1)?;
+        transaction.commit()?;
+    }
+}
+
+/// The schema of a store; 0 before the first migration.
+pub(in crate::store) fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// A table with rows that refer to something that isn't there.
+pub(in crate::store) fn orphaned(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut check = connection.prepare("PRAGMA foreign_key_check")?;
+    let mut rows = check.query([])?;
+    rows.next()?.map(|row| row.get(0)).transpose()
+}
+
+fn broken(reason: &str) -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+    rusqlite::Error::SqliteFailure(code, Some(reason.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row in each table of that schema, so that a migration has something to lose.
+    fn fill(connection: &mut Connection, version: i64) {
+        let rows = [
+            "INSERT INTO transactions (id, profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
+             first_seen_at, status, record, settled_at, polls)
+             VALUES (7, 'default', '0xab', '0xAb', '10', '8453', 'q', 1000, 'ongoing', NULL, NULL, 3),
+                    (9, 'default', '0xcd', '0xCd', '10', '8453', 'q', 1000, NULL, NULL, NULL, 0);
+             INSERT INTO labels VALUES (7, 'vip');
+             INSERT INTO notes (transaction_row, at, text) VALUES (7, 1000, 'asked');
+             INSERT INTO observations (transaction_row, first_at, last_at, summary, latency)
+             VALUES (7, 1000, 1000, 'ongoing', 5);
+             INSERT INTO changes (at, profile, transaction_row, event, what)
+             VALUES (1000, 'default', 7, 'imported', '{\"event\":\"imported\"}');
+             INSERT INTO alerts (profile, rule, transaction_row, raised_at, message)
+             VALUES ('default', 'overdue', 7, 1000, 'late');",
+            "INSERT INTO chains VALUES ('default', '10', 'OP', '{}', 1000);
+             INSERT INTO quotes (profile, request, asked_at, wanted_until) VALUES ('default', '{}', 1000, 2000);",
+            "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
+             VALUES ('default', '10', '8453', 0, 'success', 60, 1000);
+             INSERT INTO attention VALUES (42, 7, 5000);",
+            "UPDATE alerts SET acknowledged_at = 2000, acknowledged_note = 'mine';
+             INSERT INTO edits (at, profile, summary, steps) VALUES (2000, 'default', 'acknowledge 1 alert', '[]');",
+        ];
+        // Each in the first schema that has its tables, as a store that was there from the beginning.
+        for (rows, version) in rows.iter().chain(std::iter::repeat(&"")).zip(1..=version) {
+            if version > 3 {
+                migrate(connection, version).unwrap();
+            }
+            connection.execute_batch(rows).unwrap();
+        }
+    }
+
+    fn calm(connection: &Connection) -> Vec<i64> {
+        let mut statement = connection.prepare("SELECT calm FROM transactions ORDER BY id").unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
+    fn count(connection: &Connection, table: &str) -> i64 {
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    }
+
+    /// The schema as SQLite keeps it, in the order of names.
+    fn schema(connection: &Connection) -> Vec<String> {
+        let mut statement =
+            connection.prepare("SELECT name || ifnull(sql, '') FROM sqlite_schema ORDER BY name").unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn every_older_store_becomes_the_newest_and_keeps_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let fresh = &mut Connection::open(folder.path().join("fresh.db")).unwrap();
+        migrate(fresh, LATEST).unwrap();
+        for older in 1..LATEST {
+            let connection = &mut Connection::open(folder.path().join(format!("{older}.db"))).unwrap();
+            migrate(connection, older.min(3)).unwrap();
+            fill(connection, older);
+            assert_eq!(version(connection).unwrap(), older);
+            migrate(connection, LATEST).unwrap();
+            assert_eq!(version(connection).unwrap(), LATEST);
+            assert_eq!(schema(connection), schema(fresh), "from {older}");
+            assert_eq!(orphaned(connection).unwrap(), None);
+            let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
+            assert_eq!(sound, "ok");
+            for (table, rows) in [("transactions", 2), ("labels", 1), ("notes", 1), ("observations", 1), ("alerts", 1)]
+            {
+                assert_eq!(count(connection, table), rows, "{table} from {older}");
+            }
+            let sql = "SELECT id || quote_id || polls || status FROM transactions WHERE transaction_key = '0xab'";
+            let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+            assert_eq!(kept, "7q3ongoing");
+            // What is acknowledged stands behind what isn't.
+            assert_eq!(calm(connection), [if older < 4 { -3 } else { 0 }, 3]);
+            let guarded: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0)).unwrap();
+            assert!(guarded);
+        }
+    }
+
+    #[test]
+    fn rows_that_lost_their_parent_are_found() {
+        let connection = &mut Connection::open_in_memory().unwrap();
+        migrate(connection, 3).unwrap();
+        fill(connection, 3);
+        migrate(connection, LATEST).unwrap();
+        assert_eq!(orphaned(connection).unwrap(), None);
+        connection.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM transactions WHERE id = 7").unwrap();
+        assert!(orphaned(connection).unwrap().is_some());
+    }
+}

@@ -1,0 +1,18 @@
+//! The store's file: opened, migrated, backed up, recovered, watched.
+//!
+//! It knows files, locks and SQLite's pragmas, and nothing of what the tables hold.
+
+pub(super) mod backup;
+pub(super) mod backup_schedule;
+pub(super) mod connection;
+pub mod filesystem;
+pub(super) mod health;
+pub(super) mod integrity;
+mod loss;
+pub(super) mod migrate;
+pub(super) mod open;
+pub(super) mod open_marker;
+pub(super) mod paths;
+pub(super) mod recovery;
+mod salvage;
+mod sql_functions;

@@ -1,0 +1,53 @@
+//! What SQLite can't compare as people write it: words without case, patterns, names of chains.
+//!
+//! Each function is pure and does what `domain::filter` does with the same text, so that both find the same.
+
+use std::sync::Arc;
+
+use regex::Regex;
+use rusqlite::{
+    Connection, Error, Result,
+    functions::{Context, FunctionFlags},
+    types::{FromSqlError, ValueRef},
+};
+
+use crate::domain::{chains, filter::term};
+
+/// Teaches a connection the functions.
+pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains))?;
+    connection
+        .create_scalar_function("has_text", -1, flags, |call| any_text(call, |text, part| text.contains(part)))?;
+    connection.create_scalar_function("has_pattern", -1, flags, |call| {
+        let pattern = call.get_or_create_aux(0, |value| Ok::<_, BoxError>(Regex::new(value.as_str()?)?))?;
+        any(call, |text| pattern.is_match(text))
+    })?;
+    connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
+    connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
+        ValueRef::Null => Ok(None),
+        text => Ok(Some(text.as_str()?.to_lowercase())),
+    })?;
+    connection.create_scalar_function("shipped_name", 1, flags, |call| {
+        Ok(chains::with_id(call.get_raw(0).as_str()?).map(|chain| chain.name.as_str()))
+    })
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Whether one of the texts behind the first argument fits it.
+fn any_text(call: &Context<'_>, fits: fn(&str, &str) -> bool) -> Result<bool> {
+    let wanted: Arc<String> = call.get_or_create_aux(0, |value| Ok::<_, FromSqlError>(value.as_str()?.to_owned()))?;
+    any(call, |text| fits(text, &wanted))
+}
+
+fn any(call: &Context<'_>, fits: impl Fn(&str) -> bool) -> Result<bool> {
+    for argument in 1..call.len() {
+        match call.get_raw(argument) {
+            ValueRef::Null => {}
+            text if fits(text.as_str().map_err(Error::from)?) => return Ok(true),
+            _ => {}
+        }
+    }
+    Ok(false)
+}

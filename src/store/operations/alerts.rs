@@ -1,0 +1,130 @@
+//! What happens to alerts: raised, cleared, handled by a person, and what ends that.
+//!
+//! Every change of an alert is written to the feed here. Which alerts are raised or cleared is decided by the rules in
+//! `alerts`; nothing here may know a rule.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use crate::{
+    domain::{
+        alert::{Alert, AlertStep, Handling, Rule, Subject},
+        change::What,
+        ids::RowId,
+    },
+    store::{
+        error::StoreError,
+        tables::{
+            alerts::{self, AlertQuery, NewAlert},
+            changes::{self, Entry},
+        },
+    },
+};
+
+/// Carries out what the rules decided for one subject; the entry says for which, and when.
+pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>) -> Result<(), StoreError> {
+    let mut has_changed = false;
+    for step in steps {
+        match step {
+            AlertStep::Raise { rule, message } => has_changed |= raise(db, *rule, message, entry)?,
+            AlertStep::Count { id, clean } => alerts::set_clean(db, *id, *clean)?,
+            AlertStep::Clear { id, rule } => has_changed |= clear(db, *id, *rule, entry)?,
+            AlertStep::EndHandling { id } => {
+                if let Some(alert) = alerts::by_id(db, *id)?.filter(|alert| alert.handling.is_some()) {
+                    write_handling(db, &alert, None, entry)?;
+                    has_changed = true;
+                }
+            }
+        }
+    }
+    match entry.transaction {
+        Some(row) if has_changed => alerts::write_severity_rank(db, row),
+        _ => Ok(()),
+    }
+}
+
+fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<bool, StoreError> {
+    let Entry { profile, transaction, at, .. } = *entry;
+    let (flapping, was_flapping) = alerts::flapping(db, (profile, transaction), rule, at)?;
+    let raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, flapping })?;
+    if raised {
+        let what = match (flapping, was_flapping) {
+            (true, true) => What::AlertFlipped { rule, raised: true },
+            (true, false) => What::AlertFlapping { rule, severity: rule.severity() },
+            (false, _) => What::AlertRaised { rule, severity: rule.severity() },
+        };
+        changes::append(db, entry, &what)?;
+    }
+    Ok(raised)
+}
+
+fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
+    let Some(flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
+    let what = match flapping {
+        true => What::AlertFlipped { rule, raised: false },
+        false => What::AlertCleared { rule, severity: rule.severity() },
+    };
+    changes::append(db, entry, &what)?;
+    Ok(true)
+}
+
+/// Clears every active alert of a transaction.
+pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let active = alerts::load(db, AlertQuery::OfTransaction(row))?;
+    let steps: Vec<_> = active.iter().map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();
+    carry_out(db, &steps, &Entry::of_row(row, at))
+}
+
+/// Raises again what was active when the polling of a transaction stopped, as it was handled then: no answer came since.
+pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    let reactivated = alerts::reactivate(db, row)?;
+    for (rule, flapping) in &reactivated {
+        let rule = *rule;
+        let what = match flapping {
+            true => What::AlertFlipped { rule, raised: true },
+            false => What::AlertRaised { rule, severity: rule.severity() },
+        };
+        changes::append(db, &Entry::of_row(row, at), &what)?;
+    }
+    if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
+}
+
+/// Changes how an active alert is handled.
+pub(super) fn handle(
+    db: &Connection,
+    alert: &Alert,
+    handling: Option<&Handling>,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let transaction = match alert.subject {
+        Subject::Transaction(row) => Some(row),
+        Subject::Profile => None,
+    };
+    write_handling(db, alert, handling, &Entry { at, profile: &alert.profile, transaction, observation: None })?;
+    transaction.map_or(Ok(()), |row| alerts::write_severity_rank(db, row))
+}
+
+/// Ends the snoozes whose moment has come at `at`. Whether an alert counts as snoozed never depends on this; the order of
+/// lists does, and what the feed says.
+pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
+    alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| handle(db, alert, None, at))
+}
+
+fn write_handling(
+    db: &Connection,
+    alert: &Alert,
+    handling: Option<&Handling>,
+    entry: &Entry<'_>,
+) -> Result<(), StoreError> {
+    alerts::set_handling(db, alert.id, handling)?;
+    let rule = alert.rule;
+    let what = match handling {
+        Some(Handling::Snoozed(snoozed)) => What::AlertSnoozed { rule, until: snoozed.until.moment() },
+        Some(Handling::Acknowledged(acknowledgement)) => {
+            What::AlertAcknowledged { rule, note: acknowledgement.note.clone() }
+        }
+        None if alert.snoozed().is_some() => What::AlertUnsnoozed { rule },
+        None => What::AlertUnacknowledged { rule },
+    };
+    changes::append(db, entry, &what)
+}

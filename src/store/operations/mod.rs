@@ -1,0 +1,143 @@
+//! Applying operations: the only way into the lasting tables.
+//!
+//! [`apply`] is deterministic: the same operations in the same order make the same content of every store, whatever its row
+//! numbers. It must never read a clock, a setting or anything else that isn't in the store or in the operation.
+
+mod alerts;
+mod delete;
+mod edit;
+mod indexes;
+mod poll;
+mod profile;
+mod quotes;
+mod track;
+mod undo;
+
+use rusqlite::Transaction;
+
+pub use self::{
+    delete::Dropped,
+    poll::Observed,
+    quotes::Asked,
+    track::{ImportPreview, ImportReport, Tally},
+    undo::Reversal,
+};
+use super::{
+    error::StoreError,
+    tables::{notification_cursors, quotes as quotes_table},
+};
+use crate::domain::{
+    batch::Batch,
+    operation::{Envelope, Operation, Stamp},
+    quote::QuoteRequest,
+};
+
+/// What an operation came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing to report.
+    Done,
+    /// Of [`Operation::Track`].
+    Tracked(ImportReport),
+    /// Of [`Operation::Observe`].
+    Observed(Box<Observed>),
+    /// Of [`Operation::Edit`] and [`Operation::Delete`]: how many things changed.
+    Changed(usize),
+    /// Of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
+    Reversed(Option<Reversal>),
+    /// Of [`Operation::DropBodies`].
+    Dropped(Dropped),
+    /// Of [`Operation::AskQuote`].
+    Asked(Asked),
+    /// Of [`Operation::ClaimQuote`]: what is to be sent, if anything is.
+    Claimed(Option<QuoteRequest>),
+}
+
+/// Defines a method for each kind of outcome, for who knows which operation the outcome is of.
+macro_rules! outcomes {
+    ($($(#[$doc:meta])* $method:ident $variant:ident $kind:ty;)*) => {
+        impl Outcome {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// If the outcome is of another kind of operation.
+                pub fn $method(self) -> Result<$kind, StoreError> {
+                    match self {
+                        Self::$variant(value) => Ok(value.into()),
+                        _ => Err(StoreError::UnexpectedOutcome),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+outcomes! {
+    /// What tracking a batch came to.
+    tracked Tracked ImportReport;
+    /// What an answer came to.
+    observed Observed Box<Observed>;
+    /// How many things changed.
+    changed Changed usize;
+    /// What undo or redo came to.
+    reversed Reversed Option<Reversal>;
+    /// How much was dropped.
+    dropped Dropped Dropped;
+    /// What asking for a route came to.
+    asked Asked Asked;
+    /// The claimed request.
+    claimed Claimed Option<QuoteRequest>;
+}
+
+/// Applies one operation. What an error leaves half done is undone by whoever holds the transaction.
+pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Result<Outcome, StoreError> {
+    let Envelope { stamp, operation, .. } = envelope;
+    let at = stamp.at;
+    match operation {
+        Operation::Track { profile, transactions } => {
+            track::track(db, profile, transactions, stamp).map(Outcome::Tracked)
+        }
+        Operation::Observe { transaction, observation } => {
+            poll::observe(db, transaction, observation, at).map(|observed| Outcome::Observed(Box::new(observed)))
+        }
+        Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(Outcome::Changed),
+        Operation::Undo { profile } => undo::undo(db, profile, at).map(Outcome::Reversed),
+        Operation::Redo { profile } => undo::redo(db, profile, at).map(Outcome::Reversed),
+        Operation::Delete { transactions } => delete::delete(db, transactions, at).map(Outcome::Changed),
+        Operation::DropBodies { transactions } => delete::drop_bodies(db, transactions, at).map(Outcome::Dropped),
+        Operation::RequestPoll { transactions } => poll::request(db, transactions, at).map(|()| Outcome::Done),
+        Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| Outcome::Done),
+        Operation::AskQuote { profile, request, wanted_until } => {
+            quotes::ask(db, profile, request, *wanted_until, at).map(Outcome::Asked)
+        }
+        Operation::WithdrawQuote { quote, wanted_until } => {
+            quotes_table::withdraw(db, quote, *wanted_until, at).map(|()| Outcome::Done)
+        }
+        Operation::ClaimQuote { quote } => quotes::claim(db, quote, at).map(Outcome::Claimed),
+        Operation::AnswerQuote { quote, observation } => {
+            quotes::answer(db, quote, observation, at).map(|()| Outcome::Done)
+        }
+        Operation::RecordProfileEvent { profile, event } => {
+            profile::record_event(db, profile, event, at).map(|()| Outcome::Done)
+        }
+        Operation::ReportPolling { profile, report } => {
+            profile::report_polling(db, profile, report, at).map(|()| Outcome::Done)
+        }
+        Operation::MoveNotificationCursor { profile, cursor } => {
+            notification_cursors::write(db, profile, cursor).map(|()| Outcome::Done)
+        }
+    }
+}
+
+/// Applies [`Operation::Track`] for a batch that may be too large for memory.
+pub(in crate::store) fn track_batch(
+    db: &Transaction<'_>,
+    profile: &str,
+    batch: &dyn Batch,
+    stamp: &Stamp,
+) -> Result<ImportReport, StoreError> {
+    track::track_batch(db, profile, batch, stamp)
+}
+
+pub(in crate::store) use self::track::preview;

@@ -1,0 +1,75 @@
+//! Polls: a person's request to poll now, and what an answer does to its transaction and to everything derived from it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::alerts as alert_changes;
+use crate::{
+    alerts::judge,
+    domain::{
+        change::What,
+        experience::{self, Lesson},
+        observation::Observation,
+        operation::TransactionKey,
+        transaction::Transaction,
+    },
+    store::{
+        error::StoreError,
+        tables::{
+            alerts, chains,
+            changes::{self, Entry},
+            durations, observations, records, transactions,
+        },
+    },
+};
+
+/// What became of an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observed {
+    /// The transaction after the answer; `None` if it was deleted while the request was in flight.
+    pub transaction: Option<Transaction>,
+    /// Whether anything changed but the count and the moment of the last poll.
+    pub is_news: bool,
+    /// The durations that the answer added to those that are known.
+    pub samples: Vec<Lesson>,
+}
+
+/// Keeps an answer: the observation, the transaction, its record, what is known of chains and durations, the feed, alerts.
+pub(super) fn observe(
+    db: &Connection,
+    key: &TransactionKey,
+    observation: &Observation,
+    at: DateTime<Utc>,
+) -> Result<Observed, StoreError> {
+    let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(Observed::default()) };
+    let before = transaction.clone();
+    let changes = transaction.apply(observation, at);
+    let (entry_id, last_body) = observations::keep(db, &transaction, observation, at)?;
+    records::write(db, &transaction, before.learned.record.as_ref(), (entry_id, last_body))?;
+    transactions::write_answer(db, &before, &transaction)?;
+    for chain in &observation.chains {
+        chains::learn(db, &key.profile, chain, at)?;
+    }
+    let samples = experience::lessons(&before.learned, &transaction, at);
+    for sample in &samples {
+        durations::add(db, &key.profile, sample, at)?;
+    }
+    let entry = Entry { at, profile: &key.profile, transaction: Some(transaction.id), observation: Some(entry_id) };
+    changes::append_all(db, &entry, &changes)?;
+    let active = alerts::active_for(db, &key.profile, transaction.id)?;
+    let steps = judge(&transaction, &active, at);
+    alert_changes::carry_out(db, &steps, &entry)?;
+    let is_news = changes != [What::Polled] || !steps.is_empty();
+    Ok(Observed { transaction: Some(transaction), is_news, samples })
+}
+
+/// Asks the poller to poll these transactions now.
+pub(super) fn request(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<(), StoreError> {
+    for key in keys {
+        if let Some(row) = transactions::row_of(db, key)? {
+            changes::append(db, &Entry::of_row(row, at), &What::PollRequested)?;
+            transactions::request_poll(db, row, at)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What concerns a profile as a whole: its poller's reports, events of its integrator ID, pauses.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::alerts as alert_changes;
+use crate::{
+    alerts::judge_profile,
+    domain::{change::What, operation::ProfileEvent, poller::PollerReport},
+    store::{
+        error::StoreError,
+        tables::{
+            alerts,
+            changes::{self, Entry},
+            minutes, pollers,
+        },
+    },
+};
+
+/// Keeps an event: an entry of the feed, and the profile's alerts.
+pub(super) fn record_event(
+    db: &Connection,
+    profile: &str,
+    event: &ProfileEvent,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let entry = Entry::of_profile(profile, at);
+    if let Some(what) = feed_entry(event) {
+        changes::append(db, &entry, &what)?;
+    }
+    let active = alerts::active_of_profile(db, profile)?;
+    alert_changes::carry_out(db, &judge_profile(event, &active), &entry)
+}
+
+/// The event's entry of the feed; that the budget is short is told by its alert alone.
+fn feed_entry(event: &ProfileEvent) -> Option<What> {
+    match event.clone() {
+        ProfileEvent::Throttled(error) => Some(What::Throttled { error }),
+        ProfileEvent::Unauthorized(error) => Some(What::Unauthorized { error }),
+        ProfileEvent::Unreachable(error) => Some(What::Unreachable { error }),
+        ProfileEvent::Recovered => Some(What::Recovered),
+        ProfileEvent::BudgetShort(_) | ProfileEvent::BudgetSufficient => None,
+    }
+}
+
+/// Keeps a poller's report and the minute's figures, and ends the snoozes whose moment has come.
+pub(super) fn report_polling(
+    db: &Connection,
+    profile: &str,
+    report: &PollerReport,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let report = PollerReport { at, ..report.clone() };
+    minutes::count(db, profile, (pollers::read(db, profile)?.as_ref(), &report))?;
+    pollers::write(db, profile, &report)?;
+    alert_changes::end_snoozes(db, at)
+}
+
+/// Pauses the polling of a profile until a moment, or resumes it.
+pub(super) fn pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<(), StoreError> {
+    pollers::set_pause(db, profile, until)
+}

@@ -1,0 +1,103 @@
+//! Routes that people ask for: asked, withdrawn, claimed by the poller, answered.
+//!
+//! It must never ask twice for what was answered a moment ago, nor for a wallet that has to wait.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use crate::{
+    domain::{
+        change::What,
+        operation::QuoteKey,
+        quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
+        span,
+    },
+    store::{
+        error::StoreError,
+        tables::{
+            changes::{self, Entry},
+            quotes::{self, StoredQuote},
+        },
+    },
+};
+
+/// What asking for a route came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// The poller will ask.
+    Pending {
+        /// The store's number, to read the answer by.
+        id: i64,
+        /// What names the request; an equal request that waits already counts.
+        quote: Box<QuoteKey>,
+    },
+    /// The same was answered a moment ago.
+    Kept(Box<StoredQuote>),
+    /// The wallet has to wait.
+    WalletHeld {
+        /// Until when.
+        until: DateTime<Utc>,
+        /// What the service said.
+        message: String,
+    },
+}
+
+pub(super) fn ask(
+    db: &Connection,
+    profile: &str,
+    request: &QuoteRequest,
+    wanted_until: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<Asked, StoreError> {
+    if let Some(kept) = quotes::fresh(db, profile, request, at)? {
+        return Ok(Asked::Kept(Box::new(kept)));
+    }
+    if let Some((until, message)) = wallet_limit(db, profile, request, at)? {
+        return Ok(Asked::WalletHeld { until, message });
+    }
+    let key = |asked_at| Box::new(QuoteKey { profile: profile.to_owned(), request: request.clone(), asked_at });
+    if let Some((id, asked_at)) = quotes::extend(db, profile, request, wanted_until, at)? {
+        return Ok(Asked::Pending { id, quote: key(asked_at) });
+    }
+    let quote = key(at);
+    let id = quotes::insert(db, &quote, wanted_until)?;
+    changes::append(db, &Entry::of_profile(profile, at), &What::QuoteAsked { id })?;
+    Ok(Asked::Pending { id, quote })
+}
+
+/// What is to be sent; `None` if another process claimed the request, nobody waits for it any more, or the wallet has to wait
+/// meanwhile, which is the request's answer then.
+pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
+    if !quotes::claim(db, quote, at)? {
+        return Ok(None);
+    }
+    let Some((until, message)) = wallet_limit(db, &quote.profile, &quote.request, at)? else {
+        return Ok(Some(quote.request.clone()));
+    };
+    let limited = QuoteAnswer::WalletLimited { message, retry_after: span::between(at, until) };
+    answer(db, quote, &QuoteObservation { answer: limited, http_status: None, body: None }, at)?;
+    Ok(None)
+}
+
+pub(super) fn answer(
+    db: &Connection,
+    quote: &QuoteKey,
+    observation: &QuoteObservation,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let Some(id) = quotes::set_answer(db, quote, observation, at)? else { return Ok(()) };
+    if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
+        quotes::set_wallet_limit(db, (&quote.profile, &quote.request.wallet()), (*retry_after, message), at)?;
+    }
+    changes::append(db, &Entry::of_profile(&quote.profile, at), &What::QuoteAnswered { id })
+}
+
+/// Until when the wallet of a request has to wait, with the service's words. Only requests for call data are limited.
+fn wallet_limit(
+    db: &Connection,
+    profile: &str,
+    request: &QuoteRequest,
+    at: DateTime<Utc>,
+) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
+    if request.quote_only { Ok(None) } else { quotes::wallet_limit(db, profile, &request.wallet(), at) }
+}

@@ -1,0 +1,257 @@
+//! Carrying out the steps of an edit, reversing them, and applying them again.
+//!
+//! A step changes something only where things are as it expects: whatever happened since counts, and is left as it is.
+
+use std::ops::RangeInclusive;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, params};
+
+use super::alerts as alert_changes;
+use crate::{
+    domain::{
+        alert::{Handling, Subject},
+        change::{Turned, What},
+        ids::{RowId, TxHash},
+    },
+    store::{
+        error::StoreError,
+        tables::{
+            alerts,
+            changes::{self, Entry},
+            notes, transactions,
+            undo_history::{self, Polling, Step, WrittenHandling},
+        },
+    },
+};
+
+/// What undoing or redoing an edit came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reversal {
+    /// The edit in words.
+    pub summary: String,
+    /// The transaction that the edit is about, if it is one alone.
+    pub about: Option<TxHash>,
+    /// How many steps were carried out.
+    pub done: usize,
+    /// How many steps were left out, since something else happened to what they changed.
+    pub left: usize,
+}
+
+/// In which direction the steps of an edit go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// For the first time.
+    Apply,
+    /// Back to what was before.
+    Undo,
+    /// Once more.
+    Redo,
+}
+
+/// One pass over the steps of an edit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    pub(super) direction: Direction,
+    pub(super) at: DateTime<Utc>,
+}
+
+impl Pass {
+    /// What to change, and into what, of the states before and after a step.
+    fn ends<T>(self, before: T, after: T) -> (T, T) {
+        match self.direction {
+            Direction::Apply | Direction::Redo => (before, after),
+            Direction::Undo => (after, before),
+        }
+    }
+
+    fn turned(self) -> Option<Turned> {
+        match self.direction {
+            Direction::Apply => None,
+            Direction::Undo => Some(Turned::TakenBack),
+            Direction::Redo => Some(Turned::DoneAgain),
+        }
+    }
+}
+
+/// Reverses the last edit of a profile that isn't reversed; `None` if there is none.
+pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
+    let Some(mut edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
+    let mut reversal = Reversal { about: about(db, &edit.steps)?, summary: edit.summary.clone(), done: 0, left: 0 };
+    // The last step goes first.
+    for step in edit.steps.iter_mut().rev() {
+        reversal.count(carry_out(db, step, Pass { direction: Direction::Undo, at })?);
+    }
+    undo_history::update(db, profile, &edit, Some(at))?;
+    let what = What::TakenBack { summary: edit.summary };
+    changes::append(db, &Entry::of_profile(profile, at), &what)?;
+    Ok(Some(reversal))
+}
+
+/// Applies the edit of a profile again that was reversed last; `None` if there is none, or another edit came since.
+pub(super) fn redo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
+    let Some(mut edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
+    let mut reversal = Reversal { about: about(db, &edit.steps)?, summary: edit.summary.clone(), done: 0, left: 0 };
+    for step in &mut edit.steps {
+        reversal.count(carry_out(db, step, Pass { direction: Direction::Redo, at })?);
+    }
+    undo_history::update(db, profile, &edit, None)?;
+    let what = What::DoneAgain { summary: edit.summary };
+    changes::append(db, &Entry::of_profile(profile, at), &what)?;
+    Ok(Some(reversal))
+}
+
+impl Reversal {
+    fn count(&mut self, done: bool) {
+        *(if done { &mut self.done } else { &mut self.left }) += 1;
+    }
+}
+
+/// The one transaction that every step is about, if there is one.
+fn about(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> {
+    let mut about = None;
+    for step in steps {
+        let row = match step {
+            Step::Tracked { first, last, .. } => (first == last).then_some(RowId(*first)),
+            Step::Acknowledged { alert, .. } => match alerts::by_id(db, *alert)?.map(|alert| alert.subject) {
+                Some(Subject::Transaction(row)) => Some(row),
+                Some(Subject::Profile) | None => None,
+            },
+            step => step.row(),
+        };
+        if row.is_none() || about.is_some_and(|about| Some(about) != row) {
+            return Ok(None);
+        }
+        about = row;
+    }
+    let key = about.map(|row| transactions::key(db, row)).transpose()?.flatten();
+    Ok(key.map(|key| key.hash))
+}
+
+/// Carries a step out in one direction; whether things were as the step expects.
+pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<bool, StoreError> {
+    match step {
+        Step::Tracked { first, last, stopped } => {
+            let rows = *first..=*last;
+            if pass.direction == Direction::Undo {
+                let entries = stop_polling(db, rows, pass.at)?;
+                // No entry has a number between these: no row was stopped, and none is to be polled again.
+                *stopped = Some(entries.unwrap_or((1, 0)));
+                Ok(entries.is_some())
+            } else {
+                resume_polling(db, rows, *stopped, pass.at)
+            }
+        }
+        Step::Told { row, before, after } => {
+            let (from, to) = pass.ends(before, after);
+            let known = transactions::header(db, RowId(*row))?.filter(|known| known.told == **from);
+            if let Some(known) = &known {
+                transactions::write_told(db, known, to)?;
+            }
+            edited(db, known.is_some(), *row, "what we were told", pass)
+        }
+        Step::Tracking { row, before, after } => set_polling(db, RowId(*row), pass.ends(before, after), pass),
+        Step::Ticket { row, before, after } => {
+            let (from, to) = pass.ends(before, after);
+            let sql = "UPDATE transactions SET ticket = ?3 WHERE id = ?1 AND ticket IS ?2";
+            let done = db.prepare_cached(sql)?.execute(params![*row, *from, *to])? > 0;
+            let field = to.as_deref().map_or_else(|| "no ticket".to_owned(), |ticket| format!("ticket {ticket}"));
+            edited(db, done, *row, &field, pass)
+        }
+        Step::Label { row, label, added } => {
+            let (_, is_present) = pass.ends(!*added, *added);
+            let sql = match is_present {
+                true => "INSERT OR IGNORE INTO labels SELECT id, ?2 FROM transactions WHERE id = ?1",
+                false => "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2",
+            };
+            let done = db.prepare_cached(sql)?.execute(params![*row, *label])? > 0;
+            edited(db, done, *row, &format!("label {}{label}", if is_present { '+' } else { '-' }), pass)
+        }
+        Step::Note { row, note } => {
+            let withdrawn_at = (pass.direction == Direction::Undo).then_some(pass.at);
+            edited(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
+        }
+        Step::Acknowledged { alert, before, after } => {
+            let (from, to) = pass.ends(before, after);
+            let Some(active) = alerts::by_id(db, *alert)? else { return Ok(false) };
+            if active.handling.as_ref().map(WrittenHandling::from) != *from {
+                return Ok(false);
+            }
+            alert_changes::handle(db, &active, to.as_ref().map(Handling::from).as_ref(), pass.at)?;
+            Ok(true)
+        }
+    }
+}
+
+fn set_polling(db: &Connection, row: RowId, (from, to): (&Polling, &Polling), pass: Pass) -> Result<bool, StoreError> {
+    let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
+               WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
+    let values = params![row.0, from.untracked, from.parked, to.untracked, to.parked];
+    if db.prepare_cached(sql)?.execute(values)? == 0 {
+        return Ok(false);
+    }
+    if to.untracked {
+        changes::append(db, &Entry::of_row(row, pass.at), &What::Untracked)?;
+        // Without polling nobody learns whether the alerts still hold.
+        alert_changes::clear_all(db, row, pass.at)?;
+        Ok(true)
+    } else {
+        alert_changes::reactivate(db, row, pass.at)?;
+        edited(db, true, row.0, "polled again", pass)
+    }
+}
+
+/// Stops polling what is polled of a batch, in one statement, since there may be a million. Returns the first and the last
+/// entry of the feed that says so, if any row was stopped.
+fn stop_polling(
+    db: &Connection,
+    rows: RangeInclusive<i64>,
+    at: DateTime<Utc>,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    const TRACKED: &str = "untracked = 0";
+    let entries = changes::append_to_each(db, (rows.clone(), TRACKED), &What::Untracked, at)?;
+    let which = format!("id BETWEEN ? AND ? AND {TRACKED}");
+    let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
+    let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alert_changes::clear_all(db, row, at))?;
+    // A reason to park stays: it is true again when the transaction is polled again.
+    let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
+    let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;
+    Ok((stopped > 0).then_some(entries.into_inner()))
+}
+
+/// Polls again what [`stop_polling`] stopped, but for what a person stopped since.
+fn resume_polling(
+    db: &Connection,
+    rows: RangeInclusive<i64>,
+    stopped: Option<(i64, i64)>,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let which = stopped.map_or_else(
+        || "untracked = 1".to_owned(),
+        |(first, last)| {
+            let entry = "SELECT max(seq) FROM changes WHERE transaction_row = transactions.id AND event";
+            format!("untracked = 1 AND ({entry} = '{}') BETWEEN {first} AND {last}", What::Untracked.name())
+        },
+    );
+    let resumed = What::Edited { fields: vec!["polled again".to_owned()], turned: Some(Turned::DoneAgain) };
+    changes::append_to_each(db, (rows.clone(), &which), &resumed, at)?;
+    let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
+    let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
+    let mut had_alerts = db.prepare_cached(
+        "SELECT DISTINCT transaction_row FROM alerts JOIN transactions ON transactions.id = transaction_row
+         WHERE transaction_row BETWEEN ? AND ? AND cleared_at IS NOT NULL AND untracked = 0",
+    )?;
+    let had_alerts = had_alerts.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
+    let had_alerts = had_alerts.collect::<Result<Vec<_>, _>>()?;
+    had_alerts.into_iter().try_for_each(|row| alert_changes::reactivate(db, row, at))?;
+    Ok(done)
+}
+
+fn edited(db: &Connection, done: bool, row: i64, field: &str, pass: Pass) -> Result<bool, StoreError> {
+    if done {
+        let what = What::Edited { fields: vec![field.to_owned()], turned: pass.turned() };
+        changes::append(db, &Entry::of_row(RowId(row), pass.at), &what)?;
+    }
+    Ok(done)
+}

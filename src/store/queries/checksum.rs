@@ -1,0 +1,196 @@
+//! Checksums of the tables' logical content: equal in every store that applied the same operations in the same order.
+//!
+//! Row numbers, compression and caches don't count: a row is named by what it is, a packed text by what it holds.
+
+use rusqlite::{Connection, Row, types::ValueRef};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    domain::ids::RowId,
+    store::{
+        error::StoreError,
+        reader::Reader,
+        tables::{
+            alerts,
+            bodies::{self, Packed},
+            columns, observations, transactions,
+        },
+    },
+};
+
+/// The checksum of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableChecksum {
+    /// The table.
+    pub table: &'static str,
+    /// How many rows it holds.
+    pub rows: u64,
+    /// SHA-256 of the rows in their logical order, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// What of a table counts, in its logical order.
+struct Table {
+    name: &'static str,
+    sql: &'static str,
+    /// Where packed texts begin: each takes three columns.
+    packed: &'static [usize],
+    /// Where the steps of an edit stand.
+    steps: Option<usize>,
+}
+
+const fn table(name: &'static str, sql: &'static str) -> Table {
+    Table { name, sql, packed: &[], steps: None }
+}
+
+/// Every table that operations write to. What one machine alone knows (`attention`, `polls`) isn't among them.
+const TABLES: &[Table] = &[
+    table(
+        "transactions",
+        "SELECT profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address,
+         ticket, first_seen_at, untracked, parked_reason, poll_requested_at, status, status_since, message, last_checked_at,
+         last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, calm, due
+         FROM transactions ORDER BY profile, from_chain, transaction_key",
+    ),
+    table(
+        "labels",
+        "SELECT profile, from_chain, transaction_key, label FROM labels
+         JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4",
+    ),
+    table(
+        "notes",
+        "SELECT profile, from_chain, transaction_key, at, text, taken_back_at FROM notes
+         JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, notes.id",
+    ),
+    Table {
+        name: "observations",
+        sql: "SELECT profile, from_chain, transaction_key, first_at, last_at, times, summary, http_status, latency,
+              body, body_dictionary, body_base FROM observations
+              JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, observations.id",
+        packed: &[9],
+        steps: None,
+    },
+    Table {
+        name: "records",
+        sql: "SELECT profile, from_chain, transaction_key, record, record_dictionary, record_base,
+              body, body_dictionary, body_base FROM records
+              JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3",
+        packed: &[3, 6],
+        steps: None,
+    },
+    table(
+        "alerts",
+        "SELECT alerts.profile, from_chain, transaction_key, rule, raised_at, clean, alerts.message, cleared_at,
+         acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping FROM alerts
+         LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4, 5, alerts.id",
+    ),
+    table(
+        // Some events name a row by its number.
+        "changes",
+        "SELECT seq, at, ifnull(changes.profile, transactions.profile), from_chain, transaction_key, event,
+         iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what) FROM changes
+         LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY seq",
+    ),
+    Table {
+        name: "edits",
+        sql: "SELECT at, profile, author, summary, taken_back_at, steps FROM edits ORDER BY id",
+        packed: &[],
+        steps: Some(5),
+    },
+    table("chains", "SELECT profile, id, name, config, learned_at FROM chains ORDER BY profile, id"),
+    table(
+        "quotes",
+        "SELECT profile, request, asked_at, wanted_until, sent_at, answered_at, answer, http_status, body, quote_id, estimate
+         FROM quotes ORDER BY id",
+    ),
+    table("wallet_limits", "SELECT profile, wallet, until, message FROM wallet_limits ORDER BY profile, wallet"),
+    table("forecasts", "SELECT profile, from_chain, to_chain, gmp, evidence FROM forecasts ORDER BY 1, 2, 3, 4"),
+    table("durations", "SELECT profile, from_chain, to_chain, gmp, outcome, took, at FROM durations ORDER BY id"),
+    table(
+        "minutes",
+        "SELECT profile, at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes ORDER BY profile, at",
+    ),
+    table("pollers", "SELECT profile, at, state FROM pollers ORDER BY profile"),
+    table("pauses", "SELECT profile, until FROM pauses ORDER BY profile"),
+    table("heralds", "SELECT profile, way, seq, error FROM heralds ORDER BY profile, way"),
+];
+
+impl Reader {
+    /// The checksums of all tables in one snapshot. Costs n in everything that is stored, since packed texts are unpacked.
+    pub fn checksums(&self) -> Result<Vec<TableChecksum>, StoreError> {
+        self.snapshot(|| TABLES.iter().map(|table| checksum(self.db(), table)).collect())
+    }
+}
+
+fn checksum(db: &Connection, table: &Table) -> Result<TableChecksum, StoreError> {
+    let mut digest = Sha256::new();
+    let mut statement = db.prepare(table.sql)?;
+    let count = statement.column_count();
+    let mut rows = statement.query([])?;
+    let mut number = 0;
+    while let Some(row) = rows.next()? {
+        number += 1;
+        let mut column = 0;
+        while column < count {
+            if table.packed.contains(&column) {
+                let unpacked = bodies::unpack(db, &Packed::read(row, column)?, |base| observations::body(db, base))?;
+                add(&mut digest, unpacked.as_deref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())));
+                column += 3;
+                continue;
+            }
+            if table.steps == Some(column) {
+                let steps = named_steps(db, row, column)?;
+                add(&mut digest, ValueRef::Text(steps.as_bytes()));
+            } else {
+                add(&mut digest, row.get_ref(column)?);
+            }
+            column += 1;
+        }
+    }
+    let digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(TableChecksum { table: table.name, rows: number, digest })
+}
+
+/// Adds a value with its type and length, so that no two rows look alike.
+fn add(digest: &mut Sha256, value: ValueRef<'_>) {
+    let (kind, bytes): (u8, &[u8]) = match &value {
+        ValueRef::Null => (0, &[]),
+        ValueRef::Integer(number) => (1, &number.to_le_bytes()),
+        ValueRef::Real(number) => (2, &number.to_le_bytes()),
+        ValueRef::Text(text) => (3, text),
+        ValueRef::Blob(bytes) => (4, bytes),
+    };
+    digest.update([kind]);
+    digest.update((bytes.len() as u64).to_le_bytes());
+    digest.update(bytes);
+}
+
+/// The steps of an edit with transactions and alerts named by what they are.
+fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String, StoreError> {
+    let unreadable = |error| columns::unreadable(column, error);
+    let mut steps: Value =
+        serde_json::from_str(row.get_ref(column)?.as_str().map_err(rusqlite::Error::from)?).map_err(unreadable)?;
+    for step in steps.as_array_mut().into_iter().flatten() {
+        for fields in
+            step.as_object_mut().into_iter().flat_map(|step| step.values_mut()).filter_map(Value::as_object_mut)
+        {
+            // A note is named by its transaction and its place among the edits.
+            fields.remove("note");
+            let number = |fields: &serde_json::Map<String, Value>, name| fields.get(name).and_then(Value::as_i64);
+            if let Some(row) = number(fields, "row") {
+                let key = transactions::key(db, RowId(row))?;
+                fields.insert("row".into(), serde_json::to_value(key).map_err(unreadable)?);
+            }
+            if let Some(alert) = number(fields, "alert") {
+                let key = alerts::key(db, alert)?;
+                fields.insert("alert".into(), serde_json::to_value(key).map_err(unreadable)?);
+            }
+            if let (Some(first), Some(last)) = (number(fields, "first"), number(fields, "last")) {
+                fields.remove("first");
+                fields.insert("last".into(), Value::from(last - first));
+            }
+        }
+    }
+    Ok(steps.to_string())
+}

@@ -1,0 +1,86 @@
+//! What is tracked, in numbers.
+//!
+//! Each number is one query over an index, or says what it costs. Nothing here takes memory for each transaction.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{OptionalExtension, params};
+
+use crate::{
+    domain::{
+        alert::{Alert, Subject},
+        ids::RowId,
+        need,
+        status::RouterStatus,
+        transaction::Transaction,
+    },
+    store::{
+        error::StoreError,
+        queries::list::Listed,
+        reader::Reader,
+        tables::{alerts::AlertQuery, columns, transactions::POLLED},
+    },
+};
+
+/// What a profile's poller has to poll.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollingLoad {
+    /// How many transactions are polled.
+    pub polled: usize,
+    /// How many of these are young (`need::young_until`).
+    pub young: usize,
+    /// The oldest answer; of a transaction never answered when it was first seen.
+    pub oldest: Option<DateTime<Utc>>,
+}
+
+impl Reader {
+    /// What a profile's poller has to poll at `now`. Costs n in what is polled.
+    pub fn polling_load(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingLoad, StoreError> {
+        let sql = format!(
+            "SELECT count(*), count(*) FILTER (WHERE (status IS NULL OR status = 'not_found') AND submitted > ?2)
+             FROM transactions WHERE profile = ?1 AND {POLLED}"
+        );
+        let values = params![profile, columns::moment(now - need::YOUNG)];
+        let (polled, young) =
+            self.db().prepare_cached(&sql)?.query_row(values, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(PollingLoad { polled, young, oldest: self.oldest_answer(profile)? })
+    }
+
+    /// The newest answer about any transaction. Costs n.
+    pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let sql = "SELECT max(last_checked_at) FROM transactions";
+        let newest: Option<i64> = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        Ok(newest.map(columns::moment_from))
+    }
+
+    /// How many transactions of a profile have each status; `None` before the first answer. Costs n, in the index of statuses.
+    pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
+        let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
+        let mut statement = self.db().prepare_cached(sql)?;
+        let rows = statement.query_map([profile], |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+        let rows: Vec<(Option<String>, u64)> = rows.collect::<Result<_, _>>()?;
+        Ok(rows.into_iter().map(|(status, count)| (status.map(RouterStatus::from), count)).collect())
+    }
+
+    /// Alerts, each with the transaction that it is about, if it is about one.
+    pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
+        let with_transaction = |alert: Alert| {
+            let listed = match alert.subject {
+                Subject::Profile => None,
+                Subject::Transaction(row) => self.listed(row)?,
+            };
+            Ok((alert, listed.map(|listed| listed.transaction)))
+        };
+        self.alerts(query)?.into_iter().map(with_transaction).collect()
+    }
+
+    /// The first transaction with an active alert in the order in which lists show them, with the most urgent of its alerts:
+    /// unhandled first, then by rule.
+    pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>, StoreError> {
+        let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
+        let row = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0).map(RowId)).optional()?;
+        let Some(row) = row else { return Ok(None) };
+        let Some(Listed { transaction, alerts }) = self.listed(row)? else { return Ok(None) };
+        let alert = alerts.into_iter().min_by_key(|alert| (alert.handling.is_some(), alert.rule));
+        Ok(alert.map(|alert| (alert, transaction)))
+    }
+}

@@ -1,0 +1,310 @@
+//! The alerts' table: rows to values, and the writes that one row takes.
+//!
+//! What a change of an alert means for the feed and for others is decided in `operations`; nothing here may append to the feed.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{columns, transactions};
+use crate::{
+    domain::{
+        alert::{
+            Acknowledgement, Alert, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze, Snoozed,
+            Subject,
+        },
+        ids::RowId,
+        operation::{AlertKey, AlertSubject},
+    },
+    store::{error::StoreError, reader::Reader},
+};
+
+const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
+    acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at FROM alerts";
+const ACTIVE: &str = "cleared_at IS NULL";
+/// Whether a person has acknowledged or snoozed the alert.
+const IS_HANDLED: &str = "(acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL)";
+/// The severity rank of a transaction without an active alert.
+const NO_ALERT: i64 = 3;
+
+/// Which alerts to load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertQuery {
+    /// The active ones, the oldest first.
+    Active,
+    /// The active ones of one transaction, the oldest first.
+    OfTransaction(RowId),
+    /// The active ones of profiles as a whole, the oldest first.
+    OfProfiles,
+    /// The most urgent active ones, at most so many: handled ones last; of one rule the oldest first. Costs n in what is active.
+    MostUrgent(usize),
+    /// Those that were cleared since a moment, the newest first, at most so many.
+    ClearedSince(DateTime<Utc>, usize),
+}
+
+/// How many alerts are active.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlertCounts {
+    /// Those that fire: nobody has handled them, or their snooze is over. Critical, warning, info.
+    pub firing: [u64; 3],
+    /// Those that are acknowledged or snoozed.
+    pub handled: u64,
+}
+
+impl AlertCounts {
+    /// The sum of the counts by rule ([`Reader::alerts_by_rule`]).
+    pub fn sum(by_rule: &[(Rule, [u64; 2])]) -> Self {
+        let mut counts = Self::default();
+        for (rule, [firing, handled]) in by_rule {
+            let [critical, warning, info] = &mut counts.firing;
+            *match rule.severity() {
+                Severity::Critical => critical,
+                Severity::Warning => warning,
+                Severity::Info => info,
+            } += firing;
+            counts.handled += handled;
+        }
+        counts
+    }
+}
+
+impl Reader {
+    /// Alerts, in the order that the query names.
+    pub fn alerts(&self, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
+        load(self.db(), query)
+    }
+
+    /// How many alerts are active at `now` by rule, of one profile or of all: those that fire, and those that are handled.
+    pub fn alerts_by_rule(
+        &self,
+        profile: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<(Rule, [u64; 2])>, StoreError> {
+        let sql = "SELECT rule,
+            count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)), count(*)
+            FROM alerts WHERE cleared_at IS NULL AND (?2 IS NULL OR profile = ?2) GROUP BY rule";
+        let mut statement = self.db().prepare_cached(sql)?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
+        let rows = statement.query_map(params![columns::moment(now), profile], read)?;
+        let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
+        let known = |(rule, firing, active): (String, u64, u64)| Some((Rule::named(&rule)?, [firing, active - firing]));
+        Ok(rows.into_iter().filter_map(known).collect())
+    }
+}
+
+pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
+    match query {
+        AlertQuery::Active => collect(db, &format!("{COLUMNS} WHERE {ACTIVE} ORDER BY id"), []),
+        AlertQuery::OfTransaction(row) => {
+            collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row = ? ORDER BY id"), [row.0])
+        }
+        AlertQuery::OfProfiles => {
+            collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL ORDER BY id"), [])
+        }
+        AlertQuery::MostUrgent(most) => {
+            let urgency = Rule::ALL.iter().enumerate();
+            let urgency: String =
+                urgency.map(|(place, rule)| format!(" WHEN '{}' THEN {place}", rule.name())).collect();
+            let order = format!("{IS_HANDLED}, CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
+            let sql = format!("{COLUMNS} WHERE {ACTIVE} ORDER BY {order} LIMIT ?");
+            collect(db, &sql, [i64::try_from(most).unwrap_or(i64::MAX)])
+        }
+        AlertQuery::ClearedSince(since, most) => {
+            let sql = format!("{COLUMNS} WHERE cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?");
+            collect(db, &sql, params![columns::moment(since), i64::try_from(most).unwrap_or(i64::MAX)])
+        }
+    }
+}
+
+/// The active alerts of a transaction and of its profile as a whole.
+pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>, StoreError> {
+    // Two lookups by index instead of one scan of every active alert.
+    let mut alerts = load(db, AlertQuery::OfTransaction(row))?;
+    alerts.extend(active_of_profile(db, profile)?);
+    Ok(alerts)
+}
+
+/// The active alerts of one profile as a whole.
+pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
+    collect(db, &sql, [profile])
+}
+
+/// An active alert.
+pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
+    Ok(collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND id = ?"), [id])?.into_iter().next())
+}
+
+/// The active alert that a key names.
+pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>, StoreError> {
+    let (profile, row) = match &key.about {
+        AlertSubject::Profile(profile) => (profile, None),
+        AlertSubject::Transaction(transaction) => match transactions::row_of(db, transaction)? {
+            Some(row) => (&transaction.profile, Some(row.0)),
+            None => return Ok(None),
+        },
+    };
+    let sql = format!(
+        "{COLUMNS} WHERE {ACTIVE} AND profile = ? AND rule = ? AND ifnull(transaction_row, 0) = ? AND raised_at = ?"
+    );
+    let values = params![profile, key.rule.name(), row.unwrap_or(0), columns::moment(key.raised_at)];
+    Ok(collect(db, &sql, values)?.into_iter().next())
+}
+
+/// What names an active alert in every store.
+pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>, StoreError> {
+    let Some(alert) = by_id(db, id)? else { return Ok(None) };
+    let about = match alert.subject {
+        Subject::Profile => AlertSubject::Profile(alert.profile),
+        Subject::Transaction(row) => match transactions::key(db, row)? {
+            Some(key) => AlertSubject::Transaction(key),
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(AlertKey { about, rule: alert.rule, raised_at: alert.raised_at }))
+}
+
+/// Alerts whose snooze is over at `at`.
+pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>, StoreError> {
+    let sql = format!("{COLUMNS} WHERE snoozed_until <= ? AND {ACTIVE} ORDER BY snoozed_until, id");
+    collect(db, &sql, [columns::moment(at)])
+}
+
+/// What an alert is inserted with.
+pub(in crate::store) struct NewAlert<'a> {
+    pub(in crate::store) profile: &'a str,
+    pub(in crate::store) transaction: Option<RowId>,
+    pub(in crate::store) rule: Rule,
+    pub(in crate::store) message: &'a str,
+    pub(in crate::store) at: DateTime<Utc>,
+    pub(in crate::store) flapping: bool,
+}
+
+/// Inserts an alert; `false` if one of the rule is active for the subject already.
+pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bool, StoreError> {
+    let inserted = db
+        .prepare_cached(
+            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping)
+             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        )?
+        .execute(params![
+            new.profile,
+            new.rule.name(),
+            new.transaction.map(|row| row.0),
+            columns::moment(new.at),
+            new.message,
+            new.flapping
+        ])?;
+    Ok(inserted > 0)
+}
+
+/// Whether an alert that is raised now is flapping, and whether the one before it was.
+pub(in crate::store) fn flapping(
+    db: &Connection,
+    (profile, transaction): (&str, Option<RowId>),
+    rule: Rule,
+    at: DateTime<Utc>,
+) -> Result<(bool, bool), StoreError> {
+    let mut statement = db.prepare_cached(
+        "SELECT flapping FROM alerts WHERE profile = ?1 AND rule = ?2 AND transaction_row IS ?3
+         AND cleared_at > ?4 AND raised_at > ?4 AND raised_at <= ?5 ORDER BY id DESC",
+    )?;
+    let (since, at) = (columns::moment(at - FLAPPING_WITHIN), columns::moment(at));
+    let row = transaction.map(|row| row.0);
+    let raises = statement.query_map(params![profile, rule.name(), row, since, at], |row| row.get(0))?;
+    let raises: Vec<bool> = raises.collect::<Result<_, _>>()?;
+    Ok((raises.len() + 1 >= FLAPPING_RAISES, raises.first() == Some(&true)))
+}
+
+/// Sets how many clean observations in a row there were.
+pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE alerts SET clean = ? WHERE id = ?")?.execute(params![clean, id])?;
+    Ok(())
+}
+
+/// Clears an active alert; whether it was flapping. `None` if it wasn't active.
+pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>, StoreError> {
+    let sql = "UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping";
+    Ok(db.prepare_cached(sql)?.query_row(params![columns::moment(at), id], |row| row.get(0)).optional()?)
+}
+
+/// Activates again what was cleared when the polling of a transaction stopped, as it was handled then. Returns the rules, each
+/// with whether the alert is flapping.
+pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>, StoreError> {
+    let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
+        (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
+    let mut statement = db.prepare_cached(sql)?;
+    let found = statement.query_map([row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
+    let found: Vec<(String, bool)> = found.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::named(&rule)?, flapping))).collect())
+}
+
+/// Writes how an alert is handled; `None` lets it fire.
+pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<(), StoreError> {
+    let (acknowledged, snoozed) = match handling {
+        Some(Handling::Acknowledged(acknowledgement)) => (Some(acknowledgement), None),
+        Some(Handling::Snoozed(snoozed)) => (None, Some(snoozed)),
+        None => (None, None),
+    };
+    db.prepare_cached(
+        "UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5 WHERE id = ?1",
+    )?
+    .execute(params![
+        id,
+        acknowledged.map(|acknowledgement| columns::moment(acknowledgement.at)),
+        acknowledged.and_then(|acknowledgement| acknowledgement.note.as_deref()),
+        snoozed.map(|snoozed| columns::moment(snoozed.at)),
+        snoozed.and_then(|snoozed| snoozed.until.moment()).map(columns::moment),
+    ])?;
+    Ok(())
+}
+
+/// Writes the severity rank of a transaction, the first key of the order in which people look (`filter::compare`): -3 with a
+/// critical alert, -2 with a warning, -1 with one for information; 0, 1, 2 likewise if all are handled; 3 with none.
+pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    let rank = |alert: &Alert| {
+        let rank = match alert.rule.severity() {
+            Severity::Critical => -3,
+            Severity::Warning => -2,
+            Severity::Info => -1,
+        };
+        if alert.handling.is_some() { rank + NO_ALERT } else { rank }
+    };
+    let active = load(db, AlertQuery::OfTransaction(row))?;
+    let rank = active.iter().map(rank).min().unwrap_or(NO_ALERT);
+    db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute([rank, row.0])?;
+    Ok(())
+}
+
+fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map(params, read)?;
+    // A rule that a later version added is unknown to this one.
+    Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
+    let rule: String = row.get("rule")?;
+    let Some(rule) = Rule::named(&rule) else { return Ok(None) };
+    let subject = row.get::<_, Option<i64>>("transaction_row")?;
+    Ok(Some(Alert {
+        id: row.get("id")?,
+        rule,
+        subject: subject.map_or(Subject::Profile, |row| Subject::Transaction(RowId(row))),
+        profile: row.get("profile")?,
+        raised_at: columns::moment_from(row.get("raised_at")?),
+        clean: row.get("clean")?,
+        flapping: row.get("flapping")?,
+        message: row.get("message")?,
+        handling: read_handling(row)?,
+        cleared_at: columns::optional_moment(row, "cleared_at")?,
+    }))
+}
+
+fn read_handling(row: &Row<'_>) -> rusqlite::Result<Option<Handling>> {
+    if let Some(at) = columns::optional_moment(row, "acknowledged_at")? {
+        return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note: row.get("acknowledged_note")? })));
+    }
+    let until = columns::optional_moment(row, "snoozed_until")?.map_or(Snooze::Change, Snooze::Until);
+    let snoozed = columns::optional_moment(row, "snoozed_at")?;
+    Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until })))
+}

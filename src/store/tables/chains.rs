@@ -1,0 +1,39 @@
+//! The chains' table: the newest description of each chain, as the service gave it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::{domain::ids::ChainId, store::reader::Reader};
+
+use super::columns;
+use crate::{domain::chain_config::ChainConfig, store::error::StoreError};
+
+/// Keeps a description that differs from the one before. One without a name never takes the place of one that has it.
+pub(in crate::store) fn learn(
+    db: &Connection,
+    profile: &str,
+    config: &ChainConfig,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let written = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?;
+    db.prepare_cached(
+        "INSERT INTO chains (profile, id, name, config, learned_at) VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (profile, id) DO UPDATE SET name = ?3, config = ?4, learned_at = ?5
+         WHERE config <> ?4 AND (?3 IS NOT NULL OR name IS NULL)",
+    )?
+    .execute(params![profile, config.id.as_str(), config.name, written, columns::moment(at)])?;
+    Ok(())
+}
+
+impl Reader {
+    /// What the service said of a chain.
+    pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>, StoreError> {
+        let config = self
+            .db()
+            .prepare_cached("SELECT config FROM chains WHERE profile = ? AND id = ?")?
+            .query_row(params![profile, id.as_str()], |row| row.get::<_, String>(0))
+            .optional()?;
+        let read = |config: String| serde_json::from_str(&config).map_err(|error| columns::unreadable(0, error).into());
+        config.map(read).transpose()
+    }
+}

@@ -1,0 +1,31 @@
+//! The table of notification cursors (`heralds`): a row for each channel of each profile.
+//!
+//! The change feed is the queue: its entries of alerts are never dropped but with their transaction, so that a position in the
+//! feed is all that has to be kept.
+
+use rusqlite::{Connection, params};
+
+use crate::{
+    domain::notification::NotificationCursor,
+    store::{error::StoreError, reader::Reader},
+};
+
+impl Reader {
+    /// The cursors of a profile's notification channels, by the channels' names.
+    pub fn notification_cursors(&self, profile: &str) -> Result<Vec<NotificationCursor>, StoreError> {
+        let sql = "SELECT way, seq, error FROM heralds WHERE profile = ? ORDER BY way";
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(NotificationCursor { channel: row.get(0)?, seq: row.get(1)?, error: row.get(2)? })
+        };
+        let mut statement = self.db().prepare_cached(sql)?;
+        let rows = statement.query_map([profile], read)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+pub(in crate::store) fn write(db: &Connection, profile: &str, cursor: &NotificationCursor) -> Result<(), StoreError> {
+    let sql = "INSERT INTO heralds (profile, way, seq, error) VALUES (?1, ?2, ?3, ?4)
+               ON CONFLICT DO UPDATE SET seq = ?3, error = ?4";
+    db.prepare_cached(sql)?.execute(params![profile, cursor.channel, cursor.seq, cursor.error])?;
+    Ok(())
+}

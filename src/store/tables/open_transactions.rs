@@ -1,0 +1,43 @@
+//! The table of what people have open (`attention`): a row for each dashboard of this machine, for the poller.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, params};
+
+use super::columns;
+use crate::{domain::ids::RowId, store::error::StoreError};
+
+/// What one dashboard has open. It means nothing on another machine, so that it is no operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenMark {
+    /// The dashboard, by its process.
+    pub dashboard: u32,
+    /// The open transaction, and until when it counts as open; `None` if there is none.
+    pub open: Option<(RowId, DateTime<Utc>)>,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), StoreError> {
+    // Of dashboards that are gone.
+    db.prepare_cached("DELETE FROM attention WHERE until <= ?")?.execute([columns::moment(mark.at)])?;
+    match mark.open {
+        // The transaction may have been deleted meanwhile.
+        Some((row, until)) => db
+            .prepare_cached(
+                "INSERT INTO attention (viewer, transaction_row, until)
+                 SELECT ?1, id, ?3 FROM transactions WHERE id = ?2
+                 ON CONFLICT DO UPDATE SET transaction_row = ?2, until = ?3",
+            )?
+            .execute(params![mark.dashboard, row.0, columns::moment(until)])?,
+        None => db.prepare_cached("DELETE FROM attention WHERE viewer = ?")?.execute([mark.dashboard])?,
+    };
+    Ok(())
+}
+
+/// What is open at `at`.
+pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
+    let mut statement =
+        db.prepare_cached("SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row")?;
+    let rows = statement.query_map([columns::moment(at)], |row| row.get(0).map(RowId))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,258 @@
+//! The tables of quotes: routes that were asked for with their answers, and the wallets that have to wait.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::columns;
+use crate::{
+    domain::{
+        operation::QuoteKey,
+        quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
+        transaction::Told,
+    },
+    store::{error::StoreError, reader::Reader},
+};
+
+/// A route that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredQuote {
+    /// The store's number.
+    pub id: i64,
+    /// The profile whose budget the request is spent from.
+    pub profile: String,
+    /// What was asked for.
+    pub request: QuoteRequest,
+    /// When.
+    pub asked_at: DateTime<Utc>,
+    /// When the request was sent, if it was.
+    pub sent_at: Option<DateTime<Utc>>,
+    /// When the answer came.
+    pub answered_at: Option<DateTime<Utc>>,
+    /// The answer.
+    pub answer: Option<QuoteAnswer>,
+    /// The HTTP status of the answer, if there was one.
+    pub http_status: Option<u16>,
+    /// The body as it came, but for the integrator ID.
+    pub body: Option<String>,
+}
+
+impl StoredQuote {
+    /// What names the request in every store.
+    pub fn key(&self) -> QuoteKey {
+        QuoteKey { profile: self.profile.clone(), request: self.request.clone(), asked_at: self.asked_at }
+    }
+}
+
+const SELECT: &str =
+    "SELECT id, profile, request, asked_at, sent_at, answered_at, answer, http_status, body FROM quotes";
+
+impl Reader {
+    /// A route that was asked for, by the store's number.
+    pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>, StoreError> {
+        let sql = format!("{SELECT} WHERE id = ?");
+        Ok(self.db().prepare_cached(&sql)?.query_row([id], read).optional()?)
+    }
+}
+
+/// The numbers of the routes that somebody waits for at `at` and nobody has claimed, the oldest first.
+pub(in crate::store) fn pending(
+    db: &Connection,
+    profile: &str,
+    at: DateTime<Utc>,
+) -> Result<Vec<StoredQuote>, StoreError> {
+    let sql = format!(
+        "{SELECT} WHERE profile = ? AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ? ORDER BY id"
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let found = statement.query_map(params![profile, columns::moment(at)], read)?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// A route that was found for the same request a moment ago. After the clock was set back there is none.
+pub(in crate::store) fn fresh(
+    db: &Connection,
+    profile: &str,
+    request: &QuoteRequest,
+    at: DateTime<Utc>,
+) -> Result<Option<StoredQuote>, StoreError> {
+    let sql = format!(
+        "{SELECT} WHERE profile = ? AND request = ? AND answered_at BETWEEN ? AND ? AND quote_id IS NOT NULL
+         ORDER BY id DESC LIMIT 1"
+    );
+    let since = columns::moment(at) - columns::span(FRESH);
+    let values = params![profile, to_json(request)?, since, columns::moment(at)];
+    Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
+}
+
+/// Extends an equal request that waits already; its number, and when it was asked.
+pub(in crate::store) fn extend(
+    db: &Connection,
+    profile: &str,
+    request: &QuoteRequest,
+    wanted_until: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<Option<(i64, DateTime<Utc>)>, StoreError> {
+    let sql = "UPDATE quotes SET wanted_until = max(wanted_until, ?4)
+               WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at <= ?3
+                           AND answered_at IS NULL AND wanted_until > ?3)
+               RETURNING id, asked_at";
+    let values = params![profile, to_json(request)?, columns::moment(at), columns::moment(wanted_until)];
+    let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
+    Ok(db.prepare_cached(sql)?.query_row(values, read).optional()?)
+}
+
+/// Inserts a request; its number.
+pub(in crate::store) fn insert(
+    db: &Connection,
+    quote: &QuoteKey,
+    wanted_until: DateTime<Utc>,
+) -> Result<i64, StoreError> {
+    let values = params![
+        quote.profile,
+        to_json(&quote.request)?,
+        columns::moment(quote.asked_at),
+        columns::moment(wanted_until)
+    ];
+    db.prepare_cached("INSERT INTO quotes (profile, request, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
+        .execute(values)?;
+    Ok(db.last_insert_rowid())
+}
+
+/// Condition for the newest request of a key, whose parameters are the first three.
+const OF_KEY: &str = "id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at = ?3)";
+
+/// Ends the wait for a request that isn't sent yet, unless somebody else wants it for longer than `wanted_until`.
+pub(in crate::store) fn withdraw(
+    db: &Connection,
+    quote: &QuoteKey,
+    wanted_until: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let sql = format!("UPDATE quotes SET wanted_until = ?4 WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
+    let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
+    db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at, until])?;
+    Ok(())
+}
+
+/// Marks a request as sent; `false` if it was sent already, was answered, or isn't wanted any more.
+pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
+    let sql = format!(
+        "UPDATE quotes SET sent_at = ?4 WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4"
+    );
+    let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
+    Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at])? > 0)
+}
+
+/// Keeps the answer to a request; its number, unless it was answered before.
+pub(in crate::store) fn set_answer(
+    db: &Connection,
+    quote: &QuoteKey,
+    observation: &QuoteObservation,
+    at: DateTime<Utc>,
+) -> Result<Option<i64>, StoreError> {
+    let (quote_id, estimate) = match &observation.answer {
+        QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
+        _ => (None, None),
+    };
+    let written = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
+    let sql = format!(
+        "UPDATE quotes SET answered_at = ?4, answer = ?5, http_status = ?6, body = ?7, quote_id = ?8, estimate = ?9
+         WHERE {OF_KEY} AND answered_at IS NULL RETURNING id"
+    );
+    let values = params![
+        quote.profile,
+        to_json(&quote.request)?,
+        columns::moment(quote.asked_at),
+        columns::moment(at),
+        written,
+        observation.http_status,
+        observation.body,
+        quote_id,
+        estimate
+    ];
+    Ok(db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?)
+}
+
+/// Until when a wallet has to wait, with the service's words, if that is later than `at`.
+pub(in crate::store) fn wallet_limit(
+    db: &Connection,
+    profile: &str,
+    wallet: &str,
+    at: DateTime<Utc>,
+) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
+    let limit = db
+        .prepare_cached("SELECT until, message FROM wallet_limits WHERE profile = ? AND wallet = ?")?
+        .query_row([profile, wallet], |row| Ok((columns::moment_from(row.get(0)?), row.get(1)?)))
+        .optional()?;
+    Ok(limit.filter(|(until, _)| *until > at))
+}
+
+/// Lets a wallet wait for as long as the service asked, from `at` on.
+pub(in crate::store) fn set_wallet_limit(
+    db: &Connection,
+    (profile, wallet): (&str, &str),
+    (retry_after, message): (Duration, &str),
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let until = columns::moment(at).saturating_add(columns::span(retry_after));
+    db.prepare_cached("INSERT OR REPLACE INTO wallet_limits (profile, wallet, until, message) VALUES (?, ?, ?, ?)")?
+        .execute(params![profile, wallet, until, message])?;
+    Ok(())
+}
+
+/// Whether any route of a profile was quoted.
+pub(in crate::store) fn any(db: &Connection, profile: &str) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
+    Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
+}
+
+/// Fills in what a transaction's quote knows and its parameters lack: the estimate, and who is paid a refund. Returns the
+/// names of the fields that it filled in.
+pub(in crate::store) fn complete(
+    db: &Connection,
+    profile: &str,
+    told: &mut Told,
+) -> Result<Vec<&'static str>, StoreError> {
+    let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
+    let found = db
+        .prepare_cached(sql)?
+        .query_row([profile, &told.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, request(row, 1)?)))
+        .optional()?;
+    let Some((estimate, request)) = found else { return Ok(Vec::new()) };
+    let mut filled = Vec::new();
+    if let (None, Some(estimate)) = (told.estimate, estimate) {
+        told.estimate = Some(columns::span_from(estimate));
+        filled.push("estimatedRouteDuration");
+    }
+    if told.from_address.is_none() {
+        told.from_address = Some(request.from_address);
+        filled.push("fromAddress");
+    }
+    Ok(filled)
+}
+
+fn to_json(request: &QuoteRequest) -> Result<String, StoreError> {
+    Ok(serde_json::to_string(request).map_err(|error| columns::unreadable(1, error))?)
+}
+
+fn request(row: &Row<'_>, column: usize) -> rusqlite::Result<QuoteRequest> {
+    serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| columns::unreadable(column, error))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<StoredQuote> {
+    let answer: Option<String> = row.get(6)?;
+    let answer = answer.map(|answer| serde_json::from_str(&answer)).transpose();
+    Ok(StoredQuote {
+        id: row.get(0)?,
+        profile: row.get(1)?,
+        request: request(row, 2)?,
+        asked_at: columns::moment_from(row.get(3)?),
+        sent_at: columns::optional_moment(row, 4)?,
+        answered_at: columns::optional_moment(row, 5)?,
+        answer: answer.map_err(|error| columns::unreadable(6, error))?,
+        http_status: row.get(7)?,
+        body: row.get(8)?,
+    })
+}

@@ -1,0 +1,237 @@
+//! The undo history's table (`edits`): what people did, each with the steps that it takes to reverse it.
+//!
+//! An edit stays when it is reversed, and says so. What a step does to other tables is decided in `operations`.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Deserialize, Serialize};
+
+use super::columns;
+use crate::{
+    domain::{
+        alert::{Acknowledgement, Handling, Snooze, Snoozed},
+        ids::RowId,
+        transaction::{Told, Tracking},
+    },
+    store::error::StoreError,
+};
+
+/// One thing that an edit changed, from one state to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::store) enum Step {
+    /// Rows were added, from the first number to the last.
+    Tracked {
+        first: i64,
+        last: i64,
+        /// The entries of the feed, first and last, that say which rows were stopped when this step was reversed.
+        #[serde(default)]
+        stopped: Option<(i64, i64)>,
+    },
+    /// The parameters of a transaction.
+    Told { row: i64, before: Box<Told>, after: Box<Told> },
+    /// Whether a transaction is polled.
+    Tracking { row: i64, before: Polling, after: Polling },
+    /// The ticket.
+    Ticket { row: i64, before: Option<String>, after: Option<String> },
+    /// A label was added or removed.
+    Label { row: i64, label: String, added: bool },
+    /// A note was added.
+    Note { row: i64, note: i64 },
+    /// How an alert is handled.
+    Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
+}
+
+impl Step {
+    /// Rows were added, from the first number to the last.
+    pub(in crate::store) fn tracked(first: i64, last: i64) -> Self {
+        Self::Tracked { first, last, stopped: None }
+    }
+
+    /// The row that the step names by itself.
+    pub(in crate::store) fn row(&self) -> Option<RowId> {
+        match self {
+            Self::Tracked { .. } | Self::Acknowledged { .. } => None,
+            Self::Told { row, .. }
+            | Self::Tracking { row, .. }
+            | Self::Ticket { row, .. }
+            | Self::Label { row, .. }
+            | Self::Note { row, .. } => Some(RowId(*row)),
+        }
+    }
+
+    /// Whether the step is about one of these transactions, or of these alerts.
+    fn is_about(&self, rows: &HashSet<i64>, alerts: &HashSet<i64>) -> bool {
+        match self {
+            Self::Acknowledged { alert, .. } => alerts.contains(alert),
+            step => step.row().is_some_and(|row| rows.contains(&row.0)),
+        }
+    }
+}
+
+/// Whether a transaction is polled, as its columns have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct Polling {
+    pub(in crate::store) untracked: bool,
+    pub(in crate::store) parked: Option<String>,
+}
+
+impl Polling {
+    /// Polled until it is settled.
+    pub(in crate::store) const ACTIVE: Self = Self { untracked: false, parked: None };
+    /// Stopped by a person.
+    pub(in crate::store) const STOPPED: Self = Self { untracked: true, parked: None };
+}
+
+impl From<&Tracking> for Polling {
+    fn from(tracking: &Tracking) -> Self {
+        match tracking {
+            Tracking::Active => Self::ACTIVE,
+            Tracking::Parked(reason) => Self { untracked: false, parked: Some(reason.clone()) },
+            Tracking::Untracked => Self::STOPPED,
+        }
+    }
+}
+
+/// How an alert is handled, as the undo history has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct WrittenHandling {
+    at: i64,
+    note: Option<String>,
+    /// How the alert is snoozed; absent of an acknowledgement. Earlier versions wrote acknowledgements only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    snoozed: Option<WrittenSnooze>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WrittenSnooze {
+    Moment(i64),
+    Change,
+}
+
+impl From<&Handling> for WrittenHandling {
+    fn from(handling: &Handling) -> Self {
+        match handling {
+            Handling::Acknowledged(Acknowledgement { at, note }) => {
+                Self { at: columns::moment(*at), note: note.clone(), snoozed: None }
+            }
+            Handling::Snoozed(Snoozed { at, until }) => {
+                let snoozed = match until {
+                    Snooze::Until(moment) => WrittenSnooze::Moment(columns::moment(*moment)),
+                    Snooze::Change => WrittenSnooze::Change,
+                };
+                Self { at: columns::moment(*at), note: None, snoozed: Some(snoozed) }
+            }
+        }
+    }
+}
+
+impl From<&WrittenHandling> for Handling {
+    fn from(written: &WrittenHandling) -> Self {
+        let at = columns::moment_from(written.at);
+        match written.snoozed {
+            None => Self::Acknowledged(Acknowledgement { at, note: written.note.clone() }),
+            Some(WrittenSnooze::Change) => Self::Snoozed(Snoozed { at, until: Snooze::Change }),
+            Some(WrittenSnooze::Moment(moment)) => {
+                Self::Snoozed(Snoozed { at, until: Snooze::Until(columns::moment_from(moment)) })
+            }
+        }
+    }
+}
+
+/// An edit of the history.
+pub(in crate::store) struct RecordedEdit {
+    pub(in crate::store) id: i64,
+    pub(in crate::store) summary: String,
+    pub(in crate::store) steps: Vec<Step>,
+}
+
+/// Adds an edit. One without steps changed nothing, and isn't added.
+pub(in crate::store) fn insert(
+    db: &Connection,
+    (profile, author): (&str, Option<&str>),
+    (summary, steps): (&str, &[Step]),
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    if !steps.is_empty() {
+        let values = params![columns::moment(at), profile, summary, to_json(steps)?, author];
+        db.prepare_cached("INSERT INTO edits (at, profile, summary, steps, author) VALUES (?, ?, ?, ?, ?)")?
+            .execute(values)?;
+    }
+    Ok(())
+}
+
+/// The last edit of a profile that isn't reversed.
+pub(in crate::store) fn last_applied(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
+    select(db, profile, "WHERE profile = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1")
+}
+
+/// The edit of a profile that was reversed last, unless another edit came since.
+pub(in crate::store) fn last_reversed(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
+    // Edits are reversed from the last one backwards. An edit that was reversed before a later one was reversed was so
+    // before the later one was made, and would come behind it.
+    let which = "WHERE profile = ?1 AND taken_back_at IS NOT NULL
+        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.id > undone.id
+            AND later.taken_back_at > undone.taken_back_at)
+        ORDER BY id LIMIT 1";
+    select(db, profile, which)
+}
+
+fn select(db: &Connection, profile: &str, which: &str) -> Result<Option<RecordedEdit>, StoreError> {
+    let sql = format!("SELECT id, summary, steps FROM edits AS undone {which}");
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
+    let found = db.prepare_cached(&sql)?.query_row([profile], read).optional()?;
+    found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
+}
+
+/// Writes an edit's steps, and when it was reversed; `None` of one that is applied again.
+pub(in crate::store) fn update(
+    db: &Connection,
+    profile: &str,
+    edit: &RecordedEdit,
+    reversed_at: Option<DateTime<Utc>>,
+) -> Result<(), StoreError> {
+    // In the order in which it happened, whatever the clock says.
+    let sql = "UPDATE edits SET steps = ?3, taken_back_at =
+        iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
+        WHERE id = ?1";
+    let values = params![edit.id, reversed_at.map(columns::moment), to_json(&edit.steps)?, profile];
+    db.prepare_cached(sql)?.execute(values)?;
+    Ok(())
+}
+
+/// Removes the steps about transactions that are about to be deleted. Costs n in all edits, however few transactions there
+/// are.
+pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<(), StoreError> {
+    let rows: HashSet<i64> = rows.map(|row| row.0).collect();
+    let mut alerts = HashSet::new();
+    for row in &rows {
+        let mut own = db.prepare_cached("SELECT id FROM alerts WHERE transaction_row = ?")?;
+        alerts.extend(own.query_map([row], |alert| alert.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+    }
+    let ids =
+        db.prepare_cached("SELECT id FROM edits")?.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    for id in ids {
+        let text: String =
+            db.prepare_cached("SELECT steps FROM edits WHERE id = ?")?.query_row([id], |row| row.get(0))?;
+        let mut steps = from_json(&text)?;
+        let before = steps.len();
+        steps.retain(|step| !step.is_about(&rows, &alerts));
+        if steps.len() < before {
+            db.prepare_cached("UPDATE edits SET steps = ? WHERE id = ?")?.execute(params![to_json(&steps)?, id])?;
+        }
+    }
+    Ok(())
+}
+
+pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<Step>, StoreError> {
+    Ok(serde_json::from_str(steps).map_err(|error| columns::unreadable(2, error))?)
+}
+
+fn to_json(steps: &[Step]) -> Result<String, StoreError> {
+    Ok(serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?)
+}

@@ -1,0 +1,153 @@
+//! Writing to a store in tests: operations by row numbers, with their outcome at once.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    AlertQuery, Asked, ImportReport, Observed, OpenMark, Outcome, Reader, Receipt, Reversal, Store, StoreError,
+    tables::{alerts, transactions},
+    writer::Write,
+};
+use crate::domain::{
+    alert::Alert,
+    ids::RowId,
+    observation::Observation,
+    operation::{LocalEdit, Operation, ProfileEvent, QuoteKey, TransactionKey},
+    poller::PollerReport,
+    quote::{QuoteObservation, QuoteRequest},
+    transaction::{NewTransaction, Transaction},
+};
+
+impl Reader {
+    /// A transaction with its record.
+    pub(crate) fn transaction(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
+        self.header(row)?.map(|header| transactions::whole(self.db(), header)).transpose()
+    }
+
+    /// Every transaction in the order in which they were added, every active alert, and the number of the feed's last entry.
+    pub(crate) fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64), StoreError> {
+        self.snapshot(|| {
+            Ok((transactions::all(self.db())?, alerts::load(self.db(), AlertQuery::Active)?, self.last_change()?))
+        })
+    }
+}
+
+/// Applies an operation and waits.
+pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<Outcome, StoreError> {
+    store.apply(operation, at).wait()
+}
+
+pub(crate) fn track(
+    store: &Store,
+    profile: &str,
+    transactions: Vec<NewTransaction>,
+    at: DateTime<Utc>,
+) -> ImportReport {
+    let operation = Operation::Track { profile: profile.to_owned(), transactions };
+    apply(store, operation, at).unwrap().tracked().unwrap()
+}
+
+/// The key of a row; of a row that is gone a key that names nothing.
+pub(crate) fn key(store: &Store, row: RowId) -> TransactionKey {
+    let known = store.reader().unwrap().keys(&[row]).unwrap().pop();
+    known.unwrap_or_else(|| crate::domain::fixtures::transaction(i64::MAX).key())
+}
+
+pub(crate) fn observe(store: &Store, row: RowId, observation: Observation, at: DateTime<Utc>) -> Observed {
+    let operation = Operation::Observe { transaction: key(store, row), observation: Box::new(observation) };
+    *apply(store, operation, at).unwrap().observed().unwrap()
+}
+
+pub(crate) fn try_edit(store: &Store, profile: &str, edit: LocalEdit, at: DateTime<Utc>) -> Result<usize, StoreError> {
+    let edit = store.reader()?.resolve(edit)?;
+    apply(store, Operation::Edit { profile: profile.to_owned(), edit }, at)?.changed()
+}
+
+pub(crate) fn edit(store: &Store, profile: &str, edit: LocalEdit, at: DateTime<Utc>) -> usize {
+    try_edit(store, profile, edit, at).unwrap()
+}
+
+pub(crate) fn undo(store: &Store, profile: &str, at: DateTime<Utc>) -> Option<Reversal> {
+    apply(store, Operation::Undo { profile: profile.to_owned() }, at).unwrap().reversed().unwrap()
+}
+
+pub(crate) fn redo(store: &Store, profile: &str, at: DateTime<Utc>) -> Option<Reversal> {
+    apply(store, Operation::Redo { profile: profile.to_owned() }, at).unwrap().reversed().unwrap()
+}
+
+pub(crate) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> usize {
+    let transactions = store.reader().unwrap().keys(&rows).unwrap();
+    apply(store, Operation::Delete { transactions }, at).unwrap().changed().unwrap()
+}
+
+pub(crate) fn request_poll(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) {
+    let transactions = store.reader().unwrap().keys(&rows).unwrap();
+    apply(store, Operation::RequestPoll { transactions }, at).unwrap();
+}
+
+/// Submits a batch; the receipt says whether it was kept.
+pub(crate) fn submit_track(
+    store: &Store,
+    profile: &str,
+    transactions: Vec<NewTransaction>,
+    at: DateTime<Utc>,
+) -> Receipt {
+    store.apply(Operation::Track { profile: profile.to_owned(), transactions }, at)
+}
+
+/// Keeps a poller's report at its own moment.
+pub(crate) fn report(store: &Store, profile: &str, report: PollerReport) {
+    let at = report.at;
+    apply(store, Operation::ReportPolling { profile: profile.to_owned(), report: Box::new(report) }, at).unwrap();
+}
+
+pub(crate) fn record_event(store: &Store, profile: &str, event: ProfileEvent, at: DateTime<Utc>) {
+    apply(store, Operation::RecordProfileEvent { profile: profile.to_owned(), event }, at).unwrap();
+}
+
+pub(crate) fn mark_open(store: &Store, mark: OpenMark) {
+    store.mark_open(mark).wait().unwrap();
+}
+
+pub(crate) fn ask_quote(
+    store: &Store,
+    profile: &str,
+    request: QuoteRequest,
+    wanted_until: DateTime<Utc>,
+    at: DateTime<Utc>,
+) -> Asked {
+    let operation = Operation::AskQuote { profile: profile.to_owned(), request, wanted_until };
+    apply(store, operation, at).unwrap().asked().unwrap()
+}
+
+/// The key of a request by the store's number.
+pub(crate) fn quote_key(store: &Store, id: i64) -> QuoteKey {
+    store.reader().unwrap().quote(id).unwrap().unwrap().key()
+}
+
+pub(crate) fn withdraw_quote(store: &Store, id: i64, wanted_until: DateTime<Utc>, at: DateTime<Utc>) {
+    apply(store, Operation::WithdrawQuote { quote: quote_key(store, id), wanted_until }, at).unwrap();
+}
+
+pub(crate) fn claim_quote(store: &Store, id: i64, at: DateTime<Utc>) -> Option<QuoteRequest> {
+    apply(store, Operation::ClaimQuote { quote: quote_key(store, id) }, at).unwrap().claimed().unwrap()
+}
+
+pub(crate) fn answer_quote(store: &Store, id: i64, observation: QuoteObservation, at: DateTime<Utc>) {
+    apply(store, Operation::AnswerQuote { quote: quote_key(store, id), observation }, at).unwrap();
+}
+
+/// Runs a closure with the writer's connection, in a transaction as a write does: for its settings, which no other
+/// connection can change.
+pub(crate) fn with_writer(
+    store: &Store,
+    work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,
+) -> Receipt {
+    store.writer.submit(Write::Run(Box::new(work)))
+}
+
+// What tests outside of the store read.
+
+/// Every tracked transaction with its record, in the order in which they were added.
+pub(crate) fn load_transactions(reader: &Reader) -> Vec<Transaction> {
+    transactions::all(reader.db()).unwrap()
+}

@@ -1,0 +1,714 @@
+//! Operations as a log replays them: two stores that apply the same ones hold the same, whatever their row numbers.
+
+use std::{collections::BTreeSet, ops::ControlFlow, sync::mpsc};
+
+use proptest::{prelude::*, sample::select, test_runner::TestCaseError};
+use serde_json::{Number, Value};
+
+use super::*;
+use crate::domain::{
+    alert::Snooze,
+    batch::SpoolError,
+    ids::ChainId,
+    need::Need,
+    notification::NotificationCursor,
+    operation::{AlertKey, AlertSubject, QuoteKey, TransactionKey},
+    record::{ChainSide, StatusRecord, Step},
+};
+
+const PROFILES: [&str; 2] = ["default", "prod"];
+/// The label that no store takes ([`refuse_label`]).
+const REFUSED: &str = "refused";
+/// How many transactions of each profile the operations name; one of them is never tracked.
+const NUMBERS: i64 = 5;
+
+/// What an operation names, where only the store knows what there is to name.
+#[derive(Clone, Debug)]
+enum Draft {
+    Ready(Box<Operation>),
+    /// An edit of alerts, each by its place among the active ones.
+    Handle(&'static str, Edit<TransactionKey, usize>),
+    /// A request for a route by its place among those that were asked for.
+    Quote(usize, QuoteDraft),
+}
+
+#[derive(Clone, Debug)]
+enum QuoteDraft {
+    Withdraw(DateTime<Utc>),
+    Claim,
+    Answer(QuoteObservation),
+}
+
+/// One operation and the milliseconds since the one before; less than none where the clock was set back.
+type Timed = (Draft, i64);
+
+fn millis(milliseconds: i64) -> DateTime<Utc> {
+    at(1_700_000_000) + TimeDelta::milliseconds(milliseconds)
+}
+
+fn profile() -> impl Strategy<Value = String> {
+    select(&PROFILES[..]).prop_map(str::to_owned)
+}
+
+fn moment() -> impl Strategy<Value = DateTime<Utc>> {
+    (-600_000_i64..9_000_000).prop_map(millis)
+}
+
+fn words(of: &'static [&'static str], most: usize) -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(select(of).prop_map(str::to_owned), 0..=most)
+}
+
+fn maybe(of: &'static [&'static str]) -> impl Strategy<Value = Option<String>> {
+    prop::option::of(select(of).prop_map(str::to_owned))
+}
+
+fn told() -> impl Strategy<Value = Told> {
+    (
+        1..NUMBERS,
+        (select(&["8453", "424242"][..]), select(&["", "-b"][..]), maybe(&["r1", "r2"])),
+        prop::option::of(0_u64..3_000_000),
+        prop::option::of(moment()),
+        (maybe(&["0xAb", "0xCd"]), maybe(&["SUP-1", "SUP-2"])),
+        any::<bool>(),
+    )
+        .prop_map(|(number, (to, quote, request_id), estimate, submitted_at, (from_address, ticket), upper)| {
+            let of = fixtures::told(number);
+            let hash = of.transaction_id.as_str();
+            Told {
+                transaction_id: if upper { TxHash::new(hash.replace("00", "0A0")) } else { of.transaction_id },
+                to_chain: ChainId::new(to),
+                quote_id: format!("{}{quote}", of.quote_id),
+                estimate: estimate.map(Duration::from_millis),
+                request_id,
+                submitted_at,
+                from_address,
+                ticket,
+                ..of
+            }
+        })
+}
+
+fn new_transaction() -> impl Strategy<Value = NewTransaction> {
+    let labels = words(&["vip", "late", "VIP", "late", "vip", "batch", REFUSED], 2);
+    (told(), labels, words(&["asked", "called"], 2), prop::option::of(moment()), prop::bool::weighted(0.1)).prop_map(
+        |(told, labels, notes, first_seen_at, untracked)| NewTransaction {
+            told,
+            labels,
+            notes,
+            first_seen_at,
+            untracked,
+        },
+    )
+}
+
+/// The key of a transaction that is tracked, perhaps.
+fn key() -> impl Strategy<Value = TransactionKey> {
+    (profile(), 1..=NUMBERS).prop_map(|(profile, number)| {
+        let told = fixtures::told(number);
+        TransactionKey { profile, from_chain: told.from_chain, hash: told.transaction_id }
+    })
+}
+
+fn keys() -> impl Strategy<Value = Vec<TransactionKey>> {
+    prop::collection::vec(key(), 0..4)
+}
+
+fn chain() -> impl Strategy<Value = ChainConfig> {
+    (select(&["42161", "424242"][..]), maybe(&["Newly made", "Élysée"]), prop::option::of(0.0..9.0)).prop_map(
+        |(id, name, fee): (_, _, Option<f64>)| ChainConfig {
+            name,
+            bridge_fee_multiplier: fee.and_then(Number::from_f64),
+            ..ChainConfig::bare(ChainId::new(id))
+        },
+    )
+}
+
+fn record() -> impl Strategy<Value = StatusRecord> {
+    let mut statuses = RouterStatus::DOCUMENTED.to_vec();
+    statuses.extend([RouterStatus::Ongoing, RouterStatus::NeedsGas, RouterStatus::Unknown("settling".into())]);
+    (
+        select(statuses),
+        prop::option::of(any::<bool>()),
+        (maybe(&["Arbitrum One"]), maybe(&["Newly made"]), select(&["8453", "424242"][..])),
+        0_usize..3,
+        prop::option::of(0.0..900.0),
+        maybe(&["r1", "r3"]),
+    )
+        .prop_map(
+            |(status, is_gmp, (from, to, to_chain), steps, total, request_id): (_, _, _, _, Option<f64>, _)| {
+                let side =
+                    |id, chain_name| ChainSide { chain_id: Some(ChainId::new(id)), chain_name, ..ChainSide::default() };
+                let step = |index: usize| Step { action: Some(format!("step {index}")), ..Step::default() };
+                StatusRecord {
+                    is_gmp,
+                    from: side("42161", from),
+                    to: side(to_chain, to),
+                    steps: (0..steps).map(step).collect(),
+                    time_spent: total.map(|total| ("total".to_owned(), Value::from(total))).into_iter().collect(),
+                    request_id,
+                    ..StatusRecord::bare(status)
+                }
+            },
+        )
+}
+
+/// The body of a record: long, and mostly like the others.
+fn body_of(record: &StatusRecord) -> String {
+    let filling = "a route over some bridges ".repeat(20);
+    let time = serde_json::to_string(&record.time_spent).unwrap();
+    format!(r#"{{"routerTransactionStatus":"{}","words":"{filling}","timeSpent":{time}}}"#, record.status.raw())
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    prop_oneof![
+        Just(Failure::Transport("reset".into())),
+        Just(Failure::TimedOut(Duration::from_secs(20))),
+        Just(Failure::Server { status: 502, message: "<html>".into() }),
+        Just(Failure::Unreadable("no".into())),
+        Just(Failure::OtherTransaction("0xab".into())),
+        Just(Failure::Unauthorized("who?".into())),
+        Just(Failure::Throttled { message: None, retry_after: Some(Duration::from_millis(1_500)) }),
+        Just(Failure::Rejected("quoteId is wrong".into())),
+    ]
+}
+
+fn observation() -> impl Strategy<Value = Observation> {
+    let outcome = prop_oneof![
+        8 => record().prop_map(|record| Outcome::Record(Box::new(record))),
+        2 => maybe(&["not indexed", "wait"]).prop_map(Outcome::NotFound),
+        3 => failure().prop_map(Outcome::Failed),
+    ];
+    (outcome, prop::bool::weighted(0.8), 0_u64..9_000_000, prop::collection::vec(chain(), 0..2)).prop_map(
+        |(outcome, has_body, latency, chains)| {
+            let (http_status, body) = match &outcome {
+                Outcome::Record(record) => (Some(200), Some(body_of(record))),
+                Outcome::NotFound(message) => (Some(404), Some(format!(r#"{{"message":{message:?}}}"#))),
+                Outcome::Failed(Failure::Transport(_) | Failure::TimedOut(_)) => (None, None),
+                Outcome::Failed(failure) => (Some(500), Some(failure.to_string())),
+            };
+            let body = body.filter(|_| has_body);
+            Observation { outcome, http_status, latency: Duration::from_micros(latency), body, chains }
+        },
+    )
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        2 => keys().prop_map(|transactions| Edit::Untrack { transactions }),
+        1 => keys().prop_map(|transactions| Edit::AddNote { transactions, text: "seen".into() }),
+        1 => (keys(), maybe(&["SUP-1", "SUP-3"])).prop_map(|(transactions, ticket)| Edit::SetTicket { transactions, ticket }),
+        1 => (keys(), words(&["vip", "late", "batch", "vip", "late", REFUSED], 2), words(&["vip", "late"], 2))
+            .prop_map(|(transactions, add, remove)| Edit::ChangeLabels { transactions, add, remove }),
+    ]
+}
+
+fn handling() -> impl Strategy<Value = Edit<TransactionKey, usize>> {
+    let alerts = || prop::collection::vec(0_usize..9, 1..4);
+    let until = prop_oneof![Just(Snooze::Change), moment().prop_map(Snooze::Until)];
+    prop_oneof![
+        (alerts(), maybe(&["mine", "yours"])).prop_map(|(alerts, note)| Edit::Acknowledge { alerts, note }),
+        (alerts(), until).prop_map(|(alerts, until)| Edit::Snooze { alerts, until }),
+        alerts().prop_map(|alerts| Edit::Unacknowledge { alerts }),
+    ]
+}
+
+fn event() -> impl Strategy<Value = ProfileEvent> {
+    let words = || "too much".to_owned();
+    select(vec![
+        ProfileEvent::Throttled(words()),
+        ProfileEvent::Unauthorized(words()),
+        ProfileEvent::Unreachable(words()),
+        ProfileEvent::Recovered,
+        ProfileEvent::BudgetShort(words()),
+        ProfileEvent::BudgetSufficient,
+    ])
+}
+
+fn poller_report() -> impl Strategy<Value = PollerReport> {
+    let health = select(vec![PollerHealth::Live, PollerHealth::Waiting, PollerHealth::Throttled]);
+    (0.1..50.0, 0.0..1.0, prop::option::of(0.0..90.0), 7_u32..9, 0_u64..90, 0_u64..30_000, health).prop_map(
+        |(rps, share, polls, process, requests, running, health): (_, _, Option<f64>, _, _, _, _)| PollerReport {
+            rps,
+            share,
+            need: polls.map(|polls| Need { polls, ..Need::default() }),
+            process,
+            requests,
+            failed: requests / 3,
+            running: Duration::from_millis(running),
+            health,
+            ..PollerReport::default()
+        },
+    )
+}
+
+fn quote_request() -> impl Strategy<Value = QuoteRequest> {
+    (any::<bool>(), select(&["0xAb", "0xab", "0xCd"][..])).prop_map(|(quote_only, from)| request(quote_only, from))
+}
+
+fn quote_answer() -> impl Strategy<Value = QuoteObservation> {
+    let quote_id = select(&["quote-1", "quote-2-b"][..]);
+    let answer = prop_oneof![
+        (quote_id, 1_u64..900_000).prop_map(|(id, estimate)| QuoteAnswer::Route(Quote {
+            quote_id: Some(id.to_owned()),
+            estimate: Some(Duration::from_millis(estimate)),
+            warnings: Vec::new(),
+        })),
+        (1_u64..60).prop_map(|seconds| QuoteAnswer::WalletLimited {
+            message: "Too many".into(),
+            retry_after: Duration::from_secs(seconds)
+        }),
+        failure().prop_map(QuoteAnswer::Failed),
+    ];
+    answer.prop_map(answered)
+}
+
+fn draft() -> impl Strategy<Value = Draft> {
+    use Operation::*;
+    let batch = || prop::collection::vec(new_transaction(), 1..5);
+    let quote = prop_oneof![
+        moment().prop_map(QuoteDraft::Withdraw),
+        Just(QuoteDraft::Claim),
+        quote_answer().prop_map(QuoteDraft::Answer),
+        quote_answer().prop_map(QuoteDraft::Answer),
+    ];
+    let ready = prop_oneof![
+        5 => (profile(), batch()).prop_map(|(profile, transactions)| Track { profile, transactions }),
+        20 => (key(), observation())
+            .prop_map(|(transaction, observation)| Observe { transaction, observation: Box::new(observation) }),
+        3 => (profile(), edit()).prop_map(|(profile, edit)| Edit { profile, edit }),
+        4 => profile().prop_map(|profile| Undo { profile }),
+        3 => profile().prop_map(|profile| Redo { profile }),
+        1 => keys().prop_map(|transactions| Delete { transactions }),
+        1 => keys().prop_map(|transactions| DropBodies { transactions }),
+        1 => keys().prop_map(|transactions| RequestPoll { transactions }),
+        1 => (profile(), prop::option::of(moment())).prop_map(|(profile, until)| Pause { profile, until }),
+        3 => (profile(), quote_request(), moment())
+            .prop_map(|(profile, request, wanted_until)| AskQuote { profile, request, wanted_until }),
+        3 => (profile(), event()).prop_map(|(profile, event)| RecordProfileEvent { profile, event }),
+        2 => (profile(), poller_report())
+            .prop_map(|(profile, report)| ReportPolling { profile, report: Box::new(report) }),
+        1 => (profile(), maybe(&["refused"]), 0_i64..99).prop_map(|(profile, error, seq)| {
+            MoveNotificationCursor { profile, cursor: NotificationCursor { channel: "webhook".into(), seq, error } }
+        }),
+    ];
+    prop_oneof![
+        12 => ready.prop_map(|operation| Draft::Ready(Box::new(operation))),
+        2 => (select(&PROFILES[..]), handling()).prop_map(|(profile, edit)| Draft::Handle(profile, edit)),
+        1 => (0_usize..4, quote).prop_map(|(place, quote)| Draft::Quote(place, quote)),
+    ]
+}
+
+fn drafts() -> impl Strategy<Value = Vec<Timed>> {
+    // Often at the same moment, and rarely before the one before.
+    let pause = prop_oneof![2 => Just(0), 6 => 1_i64..30_000, 3 => 30_000_i64..400_000, 1 => -9_000_i64..0];
+    let tracked = |profile: &str| {
+        let transactions = (1..NUMBERS - 1).map(fixtures::new).collect();
+        (Draft::Ready(Box::new(Operation::Track { profile: profile.to_owned(), transactions })), 1)
+    };
+    prop::collection::vec((draft(), pause), 1..80)
+        .prop_map(move |drafts| PROFILES.map(tracked).into_iter().chain(drafts).collect())
+}
+
+/// Lets a store refuse a label, so that what uses it fails when a part of it is done.
+fn refuse_label(store: &Store) {
+    let sql = format!(
+        "CREATE TRIGGER refused BEFORE INSERT ON labels WHEN new.label = '{REFUSED}'
+         BEGIN SELECT RAISE(ABORT, 'refused'); END"
+    );
+    Connection::open(store.path()).unwrap().execute_batch(&sql).unwrap();
+}
+
+/// Lets the rows of a store that is empty have other numbers than those of another, as if others had been there before.
+fn shift_rows(store: &Store) {
+    let db = Connection::open(store.path()).unwrap();
+    let tables = ["transactions", "notes", "observations", "alerts", "edits", "quotes", "durations", "dictionaries"];
+    for (table, skipped) in tables.iter().zip((1..).map(|place| place * 37)) {
+        db.execute("DELETE FROM sqlite_sequence WHERE name = ?", [table]).unwrap();
+        db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, skipped)).unwrap();
+    }
+}
+
+/// Names of what no test has in its store.
+fn absent() -> Names {
+    let transaction = fixtures::transaction(99).key();
+    let quote = QuoteKey { profile: "default".into(), request: request(true, "0x99"), asked_at: millis(1) };
+    let about = AlertSubject::Transaction(transaction.clone());
+    Names { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote }
+}
+
+/// Applies drafts one by one, and returns the operations that they became, with whether each was kept.
+fn apply_each(store: &Store, drafts: &[Timed]) -> Vec<(Operation, DateTime<Utc>, bool)> {
+    let (mut applied, mut quotes, mut now) = (Vec::new(), Vec::new(), 0);
+    for (draft, pause) in drafts {
+        now += pause;
+        let reader = store.reader().unwrap();
+        let operation = match draft {
+            Draft::Ready(operation) => Operation::clone(operation),
+            Draft::Handle(profile, edit) => {
+                let active = reader.alerts(AlertQuery::Active).unwrap();
+                let alert = |place: usize| {
+                    let key = active.get(place % (active.len() + 1)).map(|alert| alert_key(&reader, alert.id));
+                    Ok::<_, StoreError>(Some(key.unwrap_or_else(|| absent().alert)))
+                };
+                let edit = edit.clone().resolve(|key| Ok(Some(key)), alert).unwrap();
+                Operation::Edit { profile: (*profile).to_owned(), edit }
+            }
+            Draft::Quote(place, draft) => {
+                let quote = quotes.get(place % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent().quote);
+                match draft.clone() {
+                    QuoteDraft::Withdraw(wanted_until) => Operation::WithdrawQuote { quote, wanted_until },
+                    QuoteDraft::Claim => Operation::ClaimQuote { quote },
+                    QuoteDraft::Answer(observation) => Operation::AnswerQuote { quote, observation },
+                }
+            }
+        };
+        let outcome = testing::apply(store, operation.clone(), millis(now));
+        if let Ok(crate::store::Outcome::Asked(Asked::Pending { quote, .. })) = &outcome {
+            quotes.push(QuoteKey::clone(quote));
+        }
+        applied.push((operation, millis(now), outcome.is_ok()));
+    }
+    applied
+}
+
+fn alert_key(reader: &Reader, id: i64) -> AlertKey {
+    let edit = Edit::Unacknowledge { alerts: vec![id] };
+    match reader.resolve(edit).unwrap() {
+        Edit::Unacknowledge { alerts } => alerts.into_iter().next().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A batch in memory, of which no two are the same transaction.
+struct Rows(Vec<NewTransaction>);
+
+impl Rows {
+    fn new(transactions: &[NewTransaction]) -> Option<Self> {
+        let hashes: BTreeSet<String> = transactions.iter().map(|new| new.told.transaction_id.key()).collect();
+        (hashes.len() == transactions.len()).then(|| Self(transactions.to_vec()))
+    }
+}
+
+impl Batch for Rows {
+    fn rows(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
+        for new in self.0.iter().cloned() {
+            if each(new).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Applies operations as a log has them, so many in one commit; returns whether each was kept.
+fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], together: usize) -> Vec<bool> {
+    let mut kept = Vec::new();
+    for some in operations.chunks(together) {
+        // Held until the others wait too, so that they are written together.
+        let (go_on, held) = mpsc::channel::<()>();
+        let holding = testing::with_writer(store, move |_| {
+            held.recv().unwrap();
+            Ok(())
+        });
+        let submit = |(operation, at, _): &(Operation, DateTime<Utc>, bool)| {
+            let envelope = Envelope::new(operation.clone(), Stamp::new(*at, None));
+            let read: Envelope = serde_json::from_str(&serde_json::to_string(&envelope).unwrap()).unwrap();
+            match &read.operation {
+                Operation::Track { profile, transactions } if let Some(rows) = Rows::new(transactions) => {
+                    store.track_batch(profile, Box::new(rows), read.stamp.at)
+                }
+                _ => store.apply(read.operation, read.stamp.at),
+            }
+        };
+        let receipts: Vec<Receipt> = some.iter().map(submit).collect();
+        go_on.send(()).unwrap();
+        holding.wait().unwrap();
+        kept.extend(receipts.into_iter().map(|receipt| receipt.wait().is_ok()));
+    }
+    kept
+}
+
+fn checksums(store: &Store) -> Vec<TableChecksum> {
+    store.reader().unwrap().checksums().unwrap()
+}
+
+/// Whether what lists show of each transaction agrees with its record, and with what is read with it.
+fn check_headers(store: &Store) -> Result<(), TestCaseError> {
+    let reader = store.reader().unwrap();
+    for whole in reader.load().unwrap().0 {
+        let header = reader.header(whole.id).unwrap().unwrap();
+        prop_assert_eq!((header.from_name(), header.to_name()), (whole.from_name(), whole.to_name()));
+        prop_assert_eq!(RouteKey::of(&header), RouteKey::of(&whole));
+        let listed = reader.listed(whole.id).unwrap().unwrap();
+        prop_assert_eq!(&header.with_record(whole.learned.record.clone()), &listed.transaction);
+        prop_assert_eq!(&whole, &listed.transaction);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn stores_that_apply_the_same_operations_are_equal_whatever_their_row_numbers_and_commits(
+        drafts in drafts(),
+        together in 2_usize..9,
+    ) {
+        let ((_first, first), (_second, second)) = (open(), open());
+        refuse_label(&first);
+        refuse_label(&second);
+        shift_rows(&second);
+        let operations = apply_each(&first, &drafts);
+        let kept: Vec<bool> = operations.iter().map(|(.., is_kept)| *is_kept).collect();
+        prop_assert_eq!(apply_together(&second, &operations, together), kept);
+        for (one, other) in checksums(&first).into_iter().zip(checksums(&second)) {
+            prop_assert_eq!(one, other, "{:#?}", operations);
+        }
+        let rows = |store: &Store| -> BTreeSet<RowId> {
+            store.reader().unwrap().load().unwrap().0.into_iter().map(|transaction| transaction.id).collect()
+        };
+        prop_assert!(rows(&first).is_disjoint(&rows(&second)));
+        check_headers(&first)?;
+        check_headers(&second)?;
+    }
+}
+
+#[test]
+fn a_batch_of_any_size_makes_the_same_store_as_the_operation() {
+    let ((_first, first), (_second, second)) = (open(), open());
+    shift_rows(&second);
+    // So many that indexes are dropped meanwhile, and not a multiple of those that are inserted at once.
+    let batch: Vec<NewTransaction> = (1..=4_117)
+        .map(|number| {
+            let words = vec![format!("of {number}")];
+            NewTransaction { labels: words.clone(), notes: words, ..fixtures::new(number) }
+        })
+        .collect();
+    for store in [&first, &second] {
+        let id = pending(ask(store, true, "0xAb", 0));
+        testing::answer_quote(store, id, route("quote-7", 900), at(1));
+    }
+    for (at, known) in [(at(2), 0), (at(3), 17)] {
+        let mut batch = batch[..4_100 + known].to_vec();
+        batch[5].told.ticket = Some(format!("SUP-{known}"));
+        let rows = Rows::new(&batch).unwrap();
+        let one = testing::track(&first, "default", batch, at);
+        let other = second.track_batch("default", Box::new(rows), at).wait().unwrap().tracked().unwrap();
+        let counts = |report: &ImportReport| {
+            (report.added.count, report.updated.count, report.unchanged.count, report.completed.count)
+        };
+        assert_eq!(counts(&one), counts(&other));
+        assert_eq!(checksums(&first), checksums(&second));
+    }
+    for store in [&first, &second] {
+        testing::undo(store, "default", at(4)).unwrap();
+        testing::undo(store, "default", at(5)).unwrap();
+        testing::redo(store, "default", at(6)).unwrap();
+    }
+    assert_eq!(checksums(&first), checksums(&second));
+}
+
+#[test]
+fn what_is_named_twice_is_deleted_once() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let key = testing::key(&store, row);
+    let upper = TransactionKey { hash: TxHash::new(key.hash.as_str().replace("0x", "0X")), ..key.clone() };
+    let deleted = testing::apply(&store, Operation::Delete { transactions: vec![key.clone(), upper, key] }, at(1));
+    assert_eq!(deleted.unwrap().changed().unwrap(), 1);
+    assert_eq!(names(store.reader().unwrap().changes_after(0, 9).unwrap()), ["deleted"]);
+}
+
+/// What operations name.
+struct Names {
+    transaction: TransactionKey,
+    alert: AlertKey,
+    quote: QuoteKey,
+}
+
+/// An operation of each variant, and each of its kinds, about what is named here.
+fn of_each_variant(Names { transaction, alert, quote }: &Names) -> Vec<Operation> {
+    let (profile, transactions) = (transaction.profile.clone(), vec![transaction.clone()]);
+    let alerts = || vec![alert.clone()];
+    let record = StatusRecord {
+        time_spent: [("total".to_owned(), Value::from(0.1 + 0.2))].into_iter().collect(),
+        other: [("new".to_owned(), "{}".to_owned())].into_iter().collect(),
+        ..StatusRecord::bare(RouterStatus::Unknown("settling".into()))
+    };
+    let failures = [
+        Failure::Rejected("no".into()),
+        Failure::Throttled { message: None, retry_after: Some(Duration::from_millis(1)) },
+        Failure::Server { status: 502, message: "<html>".into() },
+        Failure::TimedOut(Duration::from_millis(20_001)),
+    ];
+    let outcomes = failures.clone().into_iter().map(Outcome::Failed);
+    let outcomes = outcomes.chain([Outcome::Record(Box::new(record)), Outcome::NotFound(Some("wait".into()))]);
+    let chains =
+        vec![ChainConfig { bridge_fee_multiplier: Number::from_f64(1.1), ..ChainConfig::bare(ChainId::new("424242")) }];
+    let observations = outcomes.map(|outcome| Operation::Observe {
+        transaction: transaction.clone(),
+        observation: Box::new(Observation {
+            body: Some("{}".into()),
+            chains: chains.clone(),
+            ..fixtures::answer(outcome)
+        }),
+    });
+    let edits = [
+        Edit::Untrack { transactions: transactions.clone() },
+        Edit::AddNote { transactions: transactions.clone(), text: "asked".into() },
+        Edit::SetTicket { transactions: transactions.clone(), ticket: Some("SUP-1".into()) },
+        Edit::SetTicket { transactions: transactions.clone(), ticket: None },
+        Edit::ChangeLabels { transactions: transactions.clone(), add: vec!["vip".into()], remove: vec!["late".into()] },
+        Edit::Acknowledge { alerts: alerts(), note: Some("mine".into()) },
+        Edit::Snooze { alerts: alerts(), until: Snooze::Until(millis(1_234)) },
+        Edit::Snooze { alerts: alerts(), until: Snooze::Change },
+        Edit::Unacknowledge { alerts: alerts() },
+    ];
+    let edits = edits.map(|edit| Operation::Edit { profile: profile.clone(), edit });
+    let events = [
+        ProfileEvent::Throttled("a".into()),
+        ProfileEvent::Unauthorized("b".into()),
+        ProfileEvent::Unreachable("c".into()),
+        ProfileEvent::Recovered,
+        ProfileEvent::BudgetShort("d".into()),
+        ProfileEvent::BudgetSufficient,
+    ];
+    let events = events.map(|event| Operation::RecordProfileEvent { profile: profile.clone(), event });
+    let limited = QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: Duration::from_millis(1_500) };
+    let answers = failures.into_iter().map(QuoteAnswer::Failed).map(answered);
+    let answers = answers.chain([answered(limited), route("quote-1", 900)]);
+    let answers = answers.map(|observation| Operation::AnswerQuote { quote: quote.clone(), observation });
+    let new = NewTransaction {
+        told: Told { submitted_at: Some(millis(1)), estimate: Some(Duration::from_millis(2)), ..fixtures::told(1) },
+        labels: vec!["vip".into()],
+        notes: vec!["asked".into()],
+        first_seen_at: Some(millis(3)),
+        untracked: true,
+    };
+    let report = PollerReport {
+        valid_until: millis(9),
+        rps: 1.0 / 3.0,
+        need: Some(Need { polls: 0.1 + 0.7, ..Need::default() }),
+        running: Duration::from_millis(77),
+        health: PollerHealth::Live,
+        paused_until: Some(millis(5)),
+        ..PollerReport::default()
+    };
+    let cursor = NotificationCursor { channel: "webhook".into(), seq: 7, error: Some("refused".into()) };
+    let others = [
+        Operation::Track { profile: profile.clone(), transactions: vec![new, fixtures::new(2)] },
+        Operation::Undo { profile: profile.clone() },
+        Operation::Redo { profile: profile.clone() },
+        Operation::Delete { transactions: transactions.clone() },
+        Operation::DropBodies { transactions: transactions.clone() },
+        Operation::RequestPoll { transactions },
+        Operation::Pause { profile: profile.clone(), until: Some(millis(4)) },
+        Operation::Pause { profile: profile.clone(), until: None },
+        Operation::AskQuote { profile: profile.clone(), request: quote.request.clone(), wanted_until: millis(6) },
+        Operation::WithdrawQuote { quote: quote.clone(), wanted_until: millis(60_000) },
+        Operation::ClaimQuote { quote: quote.clone() },
+        Operation::ReportPolling { profile: profile.clone(), report: Box::new(report) },
+        Operation::MoveNotificationCursor { profile, cursor },
+    ];
+    observations.chain(edits).chain(events).chain(answers).chain(others).collect()
+}
+
+/// Whether an operation does nothing but to what it names by a key. A new variant has to be named here.
+fn only_names(operation: &Operation) -> (&'static str, bool) {
+    match operation {
+        Operation::Track { .. } => ("track", false),
+        Operation::Observe { .. } => ("observe", true),
+        Operation::Edit { .. } => ("edit", true),
+        Operation::Undo { .. } => ("undo", false),
+        Operation::Redo { .. } => ("redo", false),
+        Operation::Delete { .. } => ("delete", true),
+        Operation::DropBodies { .. } => ("drop_bodies", true),
+        Operation::RequestPoll { .. } => ("request_poll", true),
+        Operation::Pause { .. } => ("pause", false),
+        Operation::AskQuote { .. } => ("ask_quote", false),
+        Operation::WithdrawQuote { .. } => ("withdraw_quote", true),
+        Operation::ClaimQuote { .. } => ("claim_quote", true),
+        Operation::AnswerQuote { .. } => ("answer_quote", true),
+        Operation::RecordProfileEvent { .. } => ("record_profile_event", false),
+        Operation::ReportPolling { .. } => ("report_polling", false),
+        Operation::MoveNotificationCursor { .. } => ("move_notification_cursor", false),
+    }
+}
+
+#[test]
+fn every_operation_is_read_from_json_as_it_was_written() {
+    let operations = of_each_variant(&absent());
+    let names: BTreeSet<_> = operations.iter().map(|operation| only_names(operation).0).collect();
+    assert_eq!(names.len(), 16, "{names:?}");
+    for (number, operation) in (0..).zip(operations) {
+        let author = (number % 2 == 0).then(|| "ann".to_owned());
+        let envelope = Envelope::new(operation, Stamp::new(millis(number), author));
+        let json = serde_json::to_string(&envelope).unwrap();
+        assert!(json.contains(&format!(r#""operation":"{}""#, only_names(&envelope.operation).0)), "{json}");
+        assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope, "{json}");
+        assert_eq!(serde_json::from_value::<Envelope>(serde_json::from_str(&json).unwrap()).unwrap(), envelope);
+    }
+}
+
+#[test]
+fn an_operation_about_what_is_not_there_changes_nothing() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let key = testing::key(&store, row);
+    observe(&store, row, body(RouterStatus::NeedsGas, 1), 5);
+    testing::edit(&store, "default", Edit::SetTicket { transactions: vec![row], ticket: Some("SUP-1".into()) }, at(6));
+    testing::undo(&store, "default", at(7)).unwrap();
+    let reader = store.reader().unwrap();
+    let alert = alert_key(&reader, reader.alerts(AlertQuery::Active).unwrap()[0].id);
+    let quote = testing::quote_key(&store, pending(ask(&store, true, "0xAb", 8)));
+    // What differs from what is there in one thing alone.
+    let elsewhere = TransactionKey { profile: "prod".into(), ..key.clone() };
+    let other_chain = TransactionKey { from_chain: ChainId::new("10"), ..key.clone() };
+    let of_profile = AlertKey { about: AlertSubject::Profile("default".into()), ..alert.clone() };
+    let other_rule = AlertKey { rule: Rule::Refund, ..alert.clone() };
+    let earlier = AlertKey { raised_at: at(4), ..alert.clone() };
+    let before = QuoteKey { asked_at: at(7), ..quote.clone() };
+    let other_request = QuoteKey { request: request(false, "0xAb"), ..quote.clone() };
+    let other_profile = QuoteKey { profile: "prod".into(), ..quote };
+    let named = [
+        absent(),
+        Names { transaction: elsewhere, alert: earlier, quote: before },
+        Names { transaction: other_chain.clone(), alert: other_rule, quote: other_request },
+        Names { transaction: other_chain, alert: of_profile, quote: other_profile },
+    ];
+    let state = || {
+        let reader = store.reader().unwrap();
+        let db = Connection::open(store.path()).unwrap();
+        (checksums(&store), reader.last_change().unwrap(), changes::last_commit(&db).unwrap())
+    };
+    let as_it_was = state();
+    for operation in named.iter().flat_map(of_each_variant).filter(|operation| only_names(operation).1) {
+        testing::apply(&store, operation.clone(), at(9)).unwrap();
+        assert_eq!(state(), as_it_was, "{operation:?}");
+    }
+    // What was undone before can still be done again.
+    assert_eq!(testing::redo(&store, "default", at(10)).unwrap().done, 1);
+    // And the same operations about what is there do something; deleting comes last, since afterwards nothing is there.
+    let mut names = Names { transaction: key, ..named.into_iter().next().unwrap() };
+    let mut did_something = BTreeSet::new();
+    let order = |number: &usize| matches!(of_each_variant(&absent())[*number], Operation::Delete { .. });
+    let mut numbers: Vec<usize> = (0..of_each_variant(&names).len()).collect();
+    numbers.sort_by_key(order);
+    for number in numbers {
+        let reader = store.reader().unwrap();
+        if let Some(active) = reader.alerts(AlertQuery::Active).unwrap().first() {
+            names.alert = alert_key(&reader, active.id);
+        }
+        names.quote = testing::quote_key(&store, pending(ask(&store, true, &format!("0x{number}"), 11)));
+        let operation = of_each_variant(&names).swap_remove(number);
+        let before = state().0;
+        testing::apply(&store, operation.clone(), at(12)).unwrap();
+        if state().0 != before && only_names(&operation).1 {
+            did_something.insert(only_names(&operation).0);
+        }
+    }
+    assert_eq!(did_something.len(), 8, "{did_something:?}");
+}
