@@ -1,0 +1,144 @@
+//! The uses of the library's poller and store: what is timed in the benchmark's own process.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::pending,
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use hoptop::{
+    api::{BaseUrl, Client, Timeouts},
+    clock::Clock,
+    domain::secret::IntegratorId,
+    poller::{self, HttpWire, Scope, Setup},
+    store::{FeedReader, Receipt, Store, Wake},
+};
+use tokio::{
+    runtime::Runtime,
+    sync::Semaphore,
+    task::{JoinSet, spawn_blocking},
+};
+
+use crate::{
+    ID, IN_FLIGHT,
+    batch::Batch,
+    material::{self, TimedObservation},
+    server::Server,
+};
+
+const SEED: u64 = 11;
+
+/// Polls a second without a budget: request, decode, store, and read of the change feed.
+pub fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let store = import(&folder.path().join("hoptop.db"), batch, clock);
+    let (client, start) = (client(server), clock.now().mono);
+    runtime().block_on(async {
+        let mut reader = tokio::spawn(read_feed(store.clone()));
+        let (in_flight, mut polls) = (Arc::new(Semaphore::new(IN_FLIGHT)), JoinSet::new());
+        for new in &batch.transfers {
+            let permit = Arc::clone(&in_flight).acquire_owned().await.unwrap();
+            let (store, client, clock, told) = (store.clone(), client.clone(), clock.clone(), new.told.clone());
+            polls.spawn(async move {
+                let observation = client.status(&told, &clock).await;
+                assert!(observation.outcome.failure().is_none(), "{:?}", observation.outcome);
+                let transaction = material::key(&told);
+                let seen = TimedObservation { transaction, observation, at: clock.now().wall };
+                seen.submit(&store).await.unwrap();
+                drop(permit);
+            });
+        }
+        tokio::select! {
+            () = async { while let Some(done) = polls.join_next().await { done.unwrap(); } } => {}
+            ended = &mut reader => panic!("the feed ended: {ended:?}"),
+        }
+        reader.abort();
+    });
+    batch.transfers.len() as f64 / clock.now().mono.since(start).as_secs_f64()
+}
+
+/// Polls a second of the poller itself, at a limit that no other process shares.
+pub fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let store = import(&folder.path().join("hoptop.db"), batch, clock);
+    let setup = Setup {
+        store: store.clone(),
+        wire: Arc::new(HttpWire { client: client(server), clock: clock.clone() }),
+        clock: clock.clone(),
+        profile: material::PROFILE.to_owned(),
+        rps,
+        shown_id: "…mark".to_owned(),
+        fingerprint: "aa".to_owned(),
+        shared: None,
+        weights: BTreeMap::new(),
+        scope: Scope::Everything,
+        seed: 1,
+    };
+    let start = clock.now().mono;
+    runtime().block_on(async {
+        let polling = poller::run(setup, pending());
+        let all_answered = async {
+            while server.answered() < batch.transfers.len() {
+                clock.sleep_until(clock.now().mono + Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            ended = polling => panic!("the poller ended: {ended:?}"),
+            () = all_answered => {}
+        }
+    });
+    batch.transfers.len() as f64 / clock.now().mono.since(start).as_secs_f64()
+}
+
+/// Observations that the store keeps a second: three answers of each transaction, all with news.
+pub fn observations_per_second(clock: &Clock, transactions: usize) -> f64 {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+    let start = clock.now().wall;
+    let world = material::world(SEED, transactions, start);
+    let new = world.transfers();
+    material::track(&store, new.clone(), start);
+    let mut seen: Vec<TimedObservation> = new.iter().flat_map(|new| material::answers(&world, new, start)).collect();
+    seen.sort_by_key(|seen| seen.at);
+    let (count, start) = (seen.len(), clock.now().mono);
+    let mut in_flight = VecDeque::new();
+    for seen in seen {
+        if in_flight.len() >= IN_FLIGHT {
+            in_flight.pop_front().map(Receipt::wait).transpose().unwrap();
+        }
+        in_flight.push_back(seen.submit(&store));
+    }
+    in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
+    count as f64 / clock.now().mono.since(start).as_secs_f64()
+}
+
+/// A new store with a batch in it.
+fn import(path: &Path, batch: &Batch, clock: &Clock) -> Store {
+    let store = Store::open(path).unwrap();
+    material::track(&store, batch.transfers.clone(), clock.now().wall);
+    store
+}
+
+/// Reads the change feed as `watch` does.
+async fn read_feed(store: Store) {
+    let (follower, mut commits) = (FeedReader::new(store.reader().unwrap()), store.subscribe(Wake::AnyCommit).unwrap());
+    loop {
+        let reader = follower.clone();
+        let news = spawn_blocking(move || reader.changes()).await.unwrap().unwrap();
+        if !news.more {
+            commits.changed().await.unwrap();
+        }
+    }
+}
+
+fn client(server: &Server) -> Client {
+    let (base, id) = (BaseUrl::parse(&server.url()).unwrap(), IntegratorId::new(ID).unwrap());
+    Client::new(base, id, Timeouts::default()).unwrap()
+}
+
+/// A runtime like the program's own.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}

@@ -1,0 +1,74 @@
+//! The table of figures, their targets, and whether each target was reached.
+
+use std::process::ExitCode;
+
+/// One line of the table.
+#[derive(Default)]
+pub struct Row {
+    pub what: String,
+    pub measured: String,
+    /// What another program takes, if one was measured.
+    pub yardstick: String,
+    /// The figure divided by the yardstick.
+    pub ratio: Option<f64>,
+    /// `None` for a figure that is shown for orientation.
+    pub target: Option<Target>,
+}
+
+/// A figure, the bound that it must keep, and their unit.
+pub enum Target {
+    AtMost(f64, f64, &'static str),
+    AtLeast(f64, f64, &'static str),
+}
+
+impl Target {
+    fn is_reached(&self) -> bool {
+        match self {
+            Self::AtMost(figure, bound, _) => figure <= bound,
+            Self::AtLeast(figure, bound, _) => figure >= bound,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::AtMost(_, bound, unit) => format!("≤ {bound}{unit}"),
+            Self::AtLeast(_, bound, unit) => format!("≥ {bound}{unit}"),
+        }
+    }
+}
+
+/// The rows of this run.
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+impl Table {
+    pub fn push(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    /// Adds a line that is printed below the table.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Prints the table. The exit code is a failure if a target was missed.
+    pub fn end(self) -> ExitCode {
+        println!("| what | measured | yardstick | ratio | reach | |\n| --- | ---: | ---: | ---: | ---: | --- |");
+        let mut missed = false;
+        for Row { what, measured, yardstick, ratio, target } in self.rows {
+            let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+            let yardstick = if yardstick.is_empty() { "-" } else { &yardstick };
+            let reach = target.as_ref().map_or("-".to_owned(), Target::text);
+            let is_reached = target.as_ref().map(Target::is_reached);
+            let word = is_reached.map_or("-", |reached| if reached { "reached" } else { "MISSED" });
+            missed |= is_reached == Some(false);
+            println!("| {what} | {measured} | {yardstick} | {ratio} | {reach} | {word} |");
+        }
+        println!();
+        self.notes.iter().for_each(|note| println!("{note}"));
+        if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+}
