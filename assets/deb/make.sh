@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-profile=${PROFILE:-release}
+profile=${PROFILE:-dist}
 built=${CARGO_TARGET_DIR:-target}
 case $profile in
     dev) hoptop=$built/debug/hoptop ;;
