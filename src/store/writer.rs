@@ -81,6 +81,12 @@ impl Write {
         matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
     }
 
+    /// Whether the write gets a commit of its own: SQLite would keep a copy of each page that a whole import changes, to be able
+    /// to take back that write alone.
+    fn goes_alone(&self) -> bool {
+        matches!(self, Self::Track { .. })
+    }
+
     /// Whether the write must be on the disk before it is acknowledged.
     fn is_durable(&self) -> bool {
         match self {
@@ -322,10 +328,20 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self, inbox: &Receiver<Job>, committed: &dyn Fn(Option<Commit>)) {
-        while let Ok(first) = inbox.recv() {
-            self.gather();
+        let mut held = None;
+        while let Some(first) = held.take().or_else(|| inbox.recv().ok()) {
+            let goes_alone = first.write.goes_alone();
             let mut jobs = vec![first];
-            jobs.extend(inbox.try_iter().take(MOST_AT_ONCE - 1));
+            if !goes_alone {
+                self.gather();
+                for job in inbox.try_iter().take(MOST_AT_ONCE - 1) {
+                    if job.write.goes_alone() {
+                        held = Some(job);
+                        break;
+                    }
+                    jobs.push(job);
+                }
+            }
             self.gathered.0.fetch_sub(jobs.len(), Ordering::AcqRel);
             let done = match self.health.begin() {
                 Ok(()) => self.commit(&mut jobs),
@@ -368,7 +384,7 @@ impl Worker {
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (before, mut interest) = (transaction.total_changes(), Interest::Nothing);
         if let [alone] = jobs {
-            // Without a savepoint: SQLite would keep a copy of each page as it was, for a whole import in a file.
+            // Without a savepoint ([`Write::goes_alone`]).
             interest = alone.run(&transaction)?;
         } else {
             for job in jobs {
