@@ -2,7 +2,8 @@
 //!
 //! It decides nothing by itself. It keeps in memory what it polls and follows the store's feed, so that a request costs no
 //! read. Every request is a task of one set, so that a panic ends the poller with an error instead of a slot that never comes
-//! back; when it is stopped it sends nothing more and waits for what is in flight.
+//! back; when it is stopped it sends nothing more and waits for what is in flight. One more request may go out in the moments
+//! before it hears that another process stopped the polling of a transaction.
 
 use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
@@ -388,9 +389,15 @@ impl<W: Wire> Driver<W> {
 
     /// While no answer came no overdue alert was raised: what is overdue without one is polled again soon.
     async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
+        if self.setup.scope == Scope::RequestsOnly {
+            return Ok(());
+        }
         let context = self.context();
         for (id, standing) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
-            self.core.scheduler.watch(id, standing, now);
+            // One that was added just now comes with the feed.
+            if self.targets.contains_key(&id) {
+                self.core.scheduler.watch(id, standing, now);
+            }
         }
         Ok(())
     }
@@ -455,6 +462,8 @@ impl<W: Wire> Driver<W> {
     async fn drain(mut self) -> Result<(), PollerError> {
         let clock = self.setup.clock.clone();
         let patience = clock.now().mono + DRAIN;
+        // Other processes need not wait for slots that nobody will use.
+        self.core.budget.close(clock.now().mono);
         loop {
             tokio::select! {
                 done = self.requests.join_next() => match done {
