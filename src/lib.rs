@@ -27,7 +27,7 @@
 //! | where a 429 is handled | `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
 //! | where an acknowledged alert comes back | `alerts/mod.rs` decides, `store/operations/alerts.rs` carries out |
 //! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`) |
-//! | what a row of a table holds | its file in `store/tables` |
+//! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //!
 //! Who may import whom (held by `tests/architecture.rs`): `clock` and `process` import no other room, and every room but the pure
 //! ones may import them; `domain`, which is pure, imports only the moments of `clock`; `schedule`, `budget`, `alerts`, `api`, `sim`,

@@ -1,7 +1,8 @@
 //! Operations: everything that is written to the store's lasting tables, as plain data.
 //!
 //! An operation says what happened, in terms that every store understands: it names transactions, alerts and quotes by what
-//! they are. It must never hold a row number, a process ID or a monotonic moment, which mean something to one machine alone.
+//! they are. It must never hold a row number, a process ID or a monotonic moment, which mean something to one machine alone; the
+//! one exception is the report of a poller, which says in which process it polls.
 
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};

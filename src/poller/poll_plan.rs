@@ -92,8 +92,8 @@ pub(super) struct StoreChanges {
 }
 
 impl StoreChanges {
-    /// Reads what changed since the last read; the first time, or if the poller fell behind, everything that is polled, one
-    /// after the other. Blocks for the disk.
+    /// Reads what changed since the last read, in portions; the first time everything that is polled, one after the other. Blocks
+    /// for the disk.
     pub(super) fn read(feed: &FeedReader, mut context: PlanContext, now: Now) -> Result<Self, StoreError> {
         feed.changes_with(|changes, reader| {
             let mut plans = Vec::new();

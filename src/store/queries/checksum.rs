@@ -44,7 +44,8 @@ const fn table(name: &'static str, sql: &'static str) -> Table {
     Table { name, sql, packed: &[], steps: None }
 }
 
-/// Every table that operations write to. What one machine alone knows (`attention`, `polls`) isn't among them.
+/// The tables that operations write to, but for what can be derived or serves those who follow the feed: `attention`, `polls`
+/// (polls without news) and `feed` (where the feed begins).
 const TABLES: &[Table] = &[
     table(
         "transactions",

@@ -2,6 +2,20 @@
 //!
 //! Only `operations` write to them, and only `operations` and `queries` read them otherwise than through their `impl Reader`
 //! blocks. A table must never append to the feed by itself, nor decide what a value means.
+//!
+//! A file has the name of its table, but for these:
+//!
+//! | table | file |
+//! | --- | --- |
+//! | `attention` | `open_transactions.rs` |
+//! | `dictionaries` | `bodies.rs` |
+//! | `edits` | `undo_history.rs` |
+//! | `feed`, `polls` | `changes.rs` |
+//! | `forecasts` | `durations.rs` |
+//! | `heralds` | `notification_cursors.rs` |
+//! | `labels` | `transactions.rs` |
+//! | `pauses` | `pollers.rs` |
+//! | `wallet_limits` | `quotes.rs` |
 
 pub(super) mod alerts;
 pub(super) mod bodies;
