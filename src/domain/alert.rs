@@ -2,7 +2,7 @@
 //!
 //! When an alert is raised or cleared is decided in `alerts`; here is only what it is.
 
-use std::{collections::HashMap, fmt};
+use std::fmt;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -178,19 +178,6 @@ impl Alert {
 /// the gravest of those is, or else of all.
 pub fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
     alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
-}
-
-/// Alerts by what they are about: by transaction, and those of whole profiles.
-pub fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec<Alert>) {
-    let mut of_transactions: HashMap<RowId, Vec<Alert>> = HashMap::new();
-    let mut of_profiles = Vec::new();
-    for alert in alerts {
-        match alert.subject {
-            Subject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
-            Subject::Profile => of_profiles.push(alert),
-        }
-    }
-    (of_transactions, of_profiles)
 }
 
 /// One step in an alert's life, decided by `alerts` and carried out by `store`.

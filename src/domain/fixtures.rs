@@ -2,11 +2,12 @@
 //!
 //! Only tests may use it.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use chrono::DateTime;
 
 use super::{
+    alert::{Alert, Subject},
     forecast::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
@@ -80,4 +81,17 @@ pub fn says(status: RouterStatus) -> Observation {
 /// A failure.
 pub fn fails(failure: Failure) -> Observation {
     answer(Outcome::Failed(failure))
+}
+
+/// Alerts by what they are about: by transaction, and those of whole profiles.
+pub fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec<Alert>) {
+    let mut of_transactions: HashMap<RowId, Vec<Alert>> = HashMap::new();
+    let mut of_profiles = Vec::new();
+    for alert in alerts {
+        match alert.subject {
+            Subject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
+            Subject::Profile => of_profiles.push(alert),
+        }
+    }
+    (of_transactions, of_profiles)
 }

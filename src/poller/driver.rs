@@ -28,11 +28,10 @@ use super::{
 };
 use crate::{
     budget::{Budget, Ticket},
-    clock::{Mono, Now},
+    clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
         change::What,
-        experience::Experience,
         ids::RowId,
         need::Need,
         observation::Failure,
@@ -42,7 +41,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{AlertQuery, FeedReader, Observed, Reader, StoreError, Wake},
+    store::{AlertQuery, FeedReader, Observed, Outcome, Reader, Store, StoreError, Wake},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -132,8 +131,8 @@ struct Driver<W> {
     in_flight: HashMap<RowId, bool>,
     /// Routes that are to be asked for.
     routes: HashMap<i64, QuoteKey>,
-    /// What is known of durations.
-    experience: Arc<Experience>,
+    /// What plans depend on.
+    context: PlanContext,
     shortage: Shortage,
     jitter: Pcg64Mcg,
     reporter: Reporter,
@@ -160,7 +159,12 @@ impl<W: Wire> Driver<W> {
             targets: HashMap::new(),
             in_flight: HashMap::new(),
             routes: HashMap::new(),
-            experience: Arc::default(),
+            context: PlanContext {
+                profile: setup.profile.clone(),
+                scope: setup.scope,
+                weights: setup.weights.clone(),
+                experience: Arc::default(),
+            },
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
             reporter: Reporter::default(),
@@ -176,15 +180,6 @@ impl<W: Wire> Driver<W> {
         }
         driver.shortage = Shortage::new(own.contains(&Rule::BudgetShort));
         Ok(driver)
-    }
-
-    fn context(&self) -> PlanContext {
-        PlanContext {
-            profile: self.setup.profile.clone(),
-            scope: self.setup.scope,
-            weights: self.setup.weights.clone(),
-            experience: Arc::clone(&self.experience),
-        }
     }
 
     /// Polls a transaction as planned from now on.
@@ -224,10 +219,10 @@ impl<W: Wire> Driver<W> {
 
     /// Applies one portion of changes. Returns `true` if more are waiting.
     async fn apply_changes(&mut self) -> Result<bool, PollerError> {
-        let (feed, context, now) = (self.feed.clone(), self.context(), self.setup.clock.now());
+        let (feed, context, now) = (self.feed.clone(), self.context.clone(), self.setup.clock.now());
         let read = spawn_blocking(move || StoreChanges::read(&feed, context, now)).await??;
         let now = self.setup.clock.now();
-        self.experience = read.experience;
+        self.context.experience = read.experience;
         self.core.scheduler.look_at(read.requests.open);
         self.core.pause(read.requests.paused_until);
         let changes = read.changes;
@@ -270,8 +265,7 @@ impl<W: Wire> Driver<W> {
             let (from_chain, hash) = (told.from_chain.clone(), told.transaction_id.clone());
             let transaction = TransactionKey { profile, from_chain, hash };
             let operation = Operation::Observe { transaction, observation: Box::new(observation) };
-            let _hold = clock.hold();
-            let kept = store.apply(operation, at.wall).await.and_then(|outcome| outcome.observed().map(Some));
+            let kept = write(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
             Done { question, ticket, at, failure, kept }
         });
     }
@@ -283,11 +277,9 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         };
         // Another process may have claimed it, or nobody waits for it any more.
-        let claimed = {
-            let _hold = self.setup.clock.hold();
-            let operation = Operation::ClaimQuote { quote: quote.clone() };
-            self.setup.store.apply(operation, now.wall).await.and_then(|outcome| outcome.claimed())
-        };
+        let operation = Operation::ClaimQuote { quote: quote.clone() };
+        let written = write(&self.setup.store, &self.setup.clock, operation, now).await;
+        let claimed = written.and_then(|outcome| outcome.claimed());
         let Some(request) = claimed.or_else(|error| self.not_kept(error).map(|()| None))? else {
             self.core.gone(question, ticket, now);
             return Ok(());
@@ -301,8 +293,8 @@ impl<W: Wire> Driver<W> {
             if let Some(failure) = &failure {
                 journal::failure(failure, observation.body.as_deref(), (&profile, "a route"));
             }
-            let _hold = clock.hold();
-            let kept = store.apply(Operation::AnswerQuote { quote, observation }, at.wall).await.map(|_| None);
+            let operation = Operation::AnswerQuote { quote, observation };
+            let kept = write(&store, &clock, operation, at).await.map(|_| None);
             Done { question, ticket, at, failure, kept }
         });
         Ok(())
@@ -341,7 +333,7 @@ impl<W: Wire> Driver<W> {
     /// learns from the answer's durations.
     async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
         if !observed.samples.is_empty() {
-            let experience = Arc::make_mut(&mut self.experience);
+            let experience = Arc::make_mut(&mut self.context.experience);
             observed.samples.iter().for_each(|sample| experience.add(sample));
         }
         if has_changed {
@@ -356,7 +348,7 @@ impl<W: Wire> Driver<W> {
 
     fn replan_as<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
-        match transaction.and_then(|transaction| self.context().plan(transaction, now)) {
+        match transaction.and_then(|transaction| self.context.plan(transaction, now)) {
             Some(plan) => self.schedule(plan, now),
             None => self.forget(id),
         }
@@ -377,11 +369,7 @@ impl<W: Wire> Driver<W> {
         journal::event(&self.setup.profile, &event);
         let has_recovered = event == ProfileEvent::Recovered;
         let operation = Operation::RecordProfileEvent { profile: self.setup.profile.clone(), event };
-        let kept = {
-            let _hold = self.setup.clock.hold();
-            self.setup.store.apply(operation, at.wall).await
-        };
-        if let Err(error) = kept {
+        if let Err(error) = write(&self.setup.store, &self.setup.clock, operation, at).await {
             tracing::error!(profile = self.setup.profile, "an event of the profile was not kept: {error}");
         }
         if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
@@ -392,7 +380,7 @@ impl<W: Wire> Driver<W> {
         if self.setup.scope == Scope::RequestsOnly {
             return Ok(());
         }
-        let context = self.context();
+        let context = self.context.clone();
         for (id, standing) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
             // One that was added just now comes with the feed.
             if self.targets.contains_key(&id) {
@@ -478,6 +466,12 @@ impl<W: Wire> Driver<W> {
         self.report(now, true);
         Ok(())
     }
+}
+
+/// Applies an operation, while a paused clock stands still.
+async fn write(store: &Store, clock: &Clock, operation: Operation, at: Now) -> Result<Outcome, StoreError> {
+    let _hold = clock.hold();
+    store.apply(operation, at.wall).await
 }
 
 /// Rounds to two places: what changes less isn't worth a report.

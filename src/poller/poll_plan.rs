@@ -36,6 +36,7 @@ const GAS: Duration = Duration::from_secs(10 * 60);
 const REFUND: Duration = Duration::from_secs(15 * 60);
 
 /// What one poller's plans depend on.
+#[derive(Clone)]
 pub(super) struct PlanContext {
     /// The profile that it polls.
     pub(super) profile: String,

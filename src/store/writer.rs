@@ -145,20 +145,24 @@ pub struct Receipt {
     hurry: Option<Hurry>,
 }
 
+/// How many writes wait, and whether one of them can't.
+#[derive(Debug, Default)]
+struct Queued {
+    waiting: AtomicUsize,
+    is_urgent: AtomicBool,
+}
+
 /// Ends the gathering of writes.
 #[derive(Clone)]
 struct Hurry {
-    /// The writes that wait.
-    waiting: Arc<AtomicUsize>,
-    /// Whether one of them can't wait.
-    is_urgent: Arc<AtomicBool>,
+    queued: Arc<Queued>,
     writer: Thread,
 }
 
 impl Hurry {
     /// The writer commits what waits.
     fn up(&self) {
-        self.is_urgent.store(true, Ordering::Release);
+        self.queued.is_urgent.store(true, Ordering::Release);
         self.writer.unpark();
     }
 }
@@ -197,14 +201,14 @@ impl Writer {
     ) -> Result<Self, StoreError> {
         let (queue, inbox) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
-        let (waiting, is_urgent) = (Arc::default(), Arc::default());
-        let gathered = (Arc::clone(&waiting), Arc::clone(&is_urgent));
-        let mut worker = Worker { connection, path, health, log_limit: LOG_LIMIT, synchronous: None, gathered };
+        let queued: Arc<Queued> = Arc::default();
+        let mut worker =
+            Worker { connection, path, health, log_limit: LOG_LIMIT, synchronous: None, queued: Arc::clone(&queued) };
         let thread = thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || worker.run(&inbox, &committed))
             .map_err(StoreError::Thread)?;
-        let hurry = Some(Hurry { waiting, is_urgent, writer: thread.thread().clone() });
+        let hurry = Some(Hurry { queued, writer: thread.thread().clone() });
         Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), hurry, refusal: None })
     }
 
@@ -220,7 +224,7 @@ impl Writer {
         let can_wait = write.can_wait();
         let job = Job { write, outcome: None, reply };
         // Counted first: the thread takes it off the count as soon as it has the write.
-        let waiting = self.hurry.as_ref().map_or(0, |hurry| hurry.waiting.fetch_add(1, Ordering::AcqRel) + 1);
+        let waiting = self.hurry.as_ref().map_or(0, |hurry| hurry.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(trouble) = &self.refusal {
             job.answer(Err(trouble.clone()));
         } else if let Some(queue) = &self.queue
@@ -322,8 +326,7 @@ struct Worker {
     log_limit: u64,
     /// What `PRAGMA synchronous` was set to last.
     synchronous: Option<&'static str>,
-    /// How many writes wait, and whether one of them can't ([`Hurry`]).
-    gathered: (Arc<AtomicUsize>, Arc<AtomicBool>),
+    queued: Arc<Queued>,
 }
 
 impl Worker {
@@ -342,7 +345,7 @@ impl Worker {
                     jobs.push(job);
                 }
             }
-            self.gathered.0.fetch_sub(jobs.len(), Ordering::AcqRel);
+            self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
             let done = match self.health.begin() {
                 Ok(()) => self.commit(&mut jobs),
                 Err(trouble) => Err(trouble.into()),
@@ -364,7 +367,7 @@ impl Worker {
 
     /// Waits a moment for more writes, unless one can't wait or there are enough.
     fn gather(&self) {
-        let (waiting, is_urgent) = &self.gathered;
+        let Queued { waiting, is_urgent } = &*self.queued;
         if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < ENOUGH {
             // Ends early by an urgent write; an old wakeup makes one smaller commit.
             thread::park_timeout(GATHER);

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     clock::{Mono, Now},
     domain::{
-        alert::{self, Alert, AlertState, Rule, Subject},
+        alert::{Alert, AlertState, Rule, Subject},
         answer::Templates,
         change::{Change, What},
         filter::{self, Candidate, Filter},
@@ -291,7 +291,7 @@ pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: No
         desk.transactions.insert(transaction.id, transaction);
     }
     if let Some(alerts) = story.alerts {
-        (desk.alerts, desk.profile_alerts) = alert::by_subject(alerts);
+        (desk.alerts, desk.profile_alerts) = fixtures::by_subject(alerts);
         desk.changes += 1;
         let (seq, at, profile) = (desk.changes, now.wall, desk.setting.profile.clone());
         news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });

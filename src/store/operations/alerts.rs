@@ -48,10 +48,9 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
     let (flapping, was_flapping) = alerts::flapping(db, (profile, transaction), rule, at)?;
     let raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, flapping })?;
     if raised {
-        let what = match (flapping, was_flapping) {
-            (true, true) => What::AlertFlipped { rule, raised: true },
-            (true, false) => What::AlertFlapping { rule, severity: rule.severity() },
-            (false, _) => What::AlertRaised { rule, severity: rule.severity() },
+        let what = match flapping && !was_flapping {
+            true => What::AlertFlapping { rule, severity: rule.severity() },
+            false => turned(rule, true, flapping),
         };
         changes::append(db, entry, &what)?;
     }
@@ -60,12 +59,17 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
 
 fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
     let Some(flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
-    let what = match flapping {
-        true => What::AlertFlipped { rule, raised: false },
-        false => What::AlertCleared { rule, severity: rule.severity() },
-    };
-    changes::append(db, entry, &what)?;
+    changes::append(db, entry, &turned(rule, false, flapping))?;
     Ok(true)
+}
+
+/// What the feed says of an alert that was raised or cleared.
+fn turned(rule: Rule, raised: bool, flapping: bool) -> What {
+    match (flapping, raised) {
+        (true, _) => What::AlertFlipped { rule, raised },
+        (false, true) => What::AlertRaised { rule, severity: rule.severity() },
+        (false, false) => What::AlertCleared { rule, severity: rule.severity() },
+    }
 }
 
 /// Clears every active alert of a transaction.
@@ -79,12 +83,7 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
 pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let reactivated = alerts::reactivate(db, row)?;
     for (rule, flapping) in &reactivated {
-        let rule = *rule;
-        let what = match flapping {
-            true => What::AlertFlipped { rule, raised: true },
-            false => What::AlertRaised { rule, severity: rule.severity() },
-        };
-        changes::append(db, &Entry::of_row(row, at), &what)?;
+        changes::append(db, &Entry::of_row(row, at), &turned(*rule, true, *flapping))?;
     }
     if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
 }

@@ -27,8 +27,7 @@ use super::{
     tables::{notification_cursors, quotes as quotes_table},
 };
 use crate::domain::{
-    batch::Batch,
-    operation::{Envelope, Operation, Stamp},
+    operation::{Envelope, Operation},
     quote::QuoteRequest,
 };
 
@@ -130,14 +129,4 @@ pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Resu
     }
 }
 
-/// Applies [`Operation::Track`] for a batch that may be too large for memory.
-pub(in crate::store) fn track_batch(
-    db: &Transaction<'_>,
-    profile: &str,
-    batch: &dyn Batch,
-    stamp: &Stamp,
-) -> Result<ImportReport, StoreError> {
-    track::track_batch(db, profile, batch, stamp)
-}
-
-pub(in crate::store) use self::track::preview;
+pub(in crate::store) use self::track::{preview, track_batch};

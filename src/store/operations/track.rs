@@ -185,7 +185,7 @@ pub(super) fn track(
 
 /// Tracks a batch of any size. A batch that is larger than the store is written without the indexes, which are made again at
 /// the end.
-pub(super) fn track_batch(
+pub(in crate::store) fn track_batch(
     db: &Connection,
     profile: &str,
     batch: &dyn Batch,

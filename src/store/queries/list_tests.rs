@@ -126,7 +126,7 @@ fn world(of: &[Generated]) -> (TempDir, Store) {
 
 fn in_memory(reader: &Reader, filter: &Filter, now: DateTime<Utc>) -> Vec<RowId> {
     let (transactions, alerts, _) = reader.load().unwrap();
-    let (alerts, _) = crate::domain::alert::by_subject(alerts);
+    let (alerts, _) = fixtures::by_subject(alerts);
     let candidate = |tx| Candidate { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
     let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|one| filter.matches(one, now)).collect();
     passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now));
