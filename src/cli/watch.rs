@@ -10,7 +10,7 @@ mod said;
 mod staff;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     io::{self, IsTerminal, Write},
     net::SocketAddr,
     pin::pin,
@@ -45,10 +45,11 @@ use crate::{
         filter::{Candidate, Filter},
         glance,
         ids::RowId,
+        record::RecordSummary,
         span,
         status::RouterStatus,
         text,
-        transaction::Transaction,
+        transaction::TransactionHeader,
     },
     metrics::Metrics,
     store::{FeedReader, Listed, Progress, Store, StoreError, Trouble, Wake},
@@ -246,6 +247,7 @@ impl<'a> Watching<'a> {
             // What comes through the pipe is chosen as it comes.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
             forecasts: self.bar.is_drawn(),
+            records: self.args.json,
             ways: self.ways.borrow().clone(),
             now,
         }
@@ -361,7 +363,7 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn passes(&self, listed: &Listed, now: DateTime<Utc>) -> bool {
+    fn passes(&self, listed: &Listed<RecordSummary>, now: DateTime<Utc>) -> bool {
         let Listed { transaction: tx, alerts } = listed;
         let is_wanted = match &self.came {
             Some(came) => came.holds(&tx.told),
@@ -380,11 +382,11 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn take_in(&mut self, seen: Seen, now: DateTime<Utc>) -> Result<()> {
+    fn take_in(&mut self, mut seen: Seen, now: DateTime<Utc>) -> Result<()> {
         if seen.news.resync {
             self.obstacle = seen.profile_alerts.iter().find_map(|alert| self.standing_obstacle(alert));
             // What was chosen before stays so, and is as far as it is now.
-            self.chosen.extend(seen.chosen);
+            self.chosen.extend(std::mem::take(&mut seen.chosen));
         }
         for listed in seen.changed.values() {
             let tx = &listed.transaction;
@@ -406,7 +408,7 @@ impl<'a> Watching<'a> {
                 What::Recovered => None,
                 _ => self.obstacle,
             };
-            self.print(change, &seen.changed, now)?;
+            self.print(change, &seen, now)?;
             if let What::Deleted { row } = change.what {
                 self.chosen.remove(&RowId(row));
                 self.bar.expect(RowId(row), None);
@@ -415,26 +417,31 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn print(&self, change: &Change, changed: &BTreeMap<RowId, Listed>, now: DateTime<Utc>) -> Result<()> {
+    fn print(&self, change: &Change, seen: &Seen, now: DateTime<Utc>) -> Result<()> {
         let silent = match change.what {
             What::Polled => !self.args.verbose,
             // A person reads the status; scripts get everything.
             What::StepAdded { .. } => !self.args.json && !self.args.verbose,
             ref other => other.is_housekeeping(),
         };
-        let listed = change.transaction.and_then(|row| changed.get(&row));
         let beside = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
         if silent || beside {
             return Ok(());
         }
         let line = match self.args.json {
-            true => json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?,
-            false => self.sentence(change, listed.map(|listed| &listed.transaction)),
+            true => {
+                let whole = change.transaction.and_then(|row| seen.whole.get(&row));
+                json::event(change, whole.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
+            }
+            false => {
+                let listed = change.transaction.and_then(|row| seen.changed.get(&row));
+                self.sentence(change, listed.map(|listed| &listed.transaction))
+            }
         };
         Ok(self.bar.line.beside(|| writeln!(io::stdout(), "{line}"))?)
     }
 
-    fn sentence(&self, change: &Change, tx: Option<&Transaction>) -> String {
+    fn sentence(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
         let what = match &change.what {
             What::Throttled { error } => trouble(Rule::Throttled, error),

@@ -1,7 +1,7 @@
 //! The one writer: a thread that takes operations, applies as many as are waiting in one transaction, and answers after the
 //! commit.
 //!
-//! An operation that fails is undone alone; a commit that fails, and a fault of the disk, fails every operation of the
+//! An operation that fails takes no other with it; a commit that fails, and a fault of the disk, fails every operation of the
 //! transaction. It must never acknowledge a write before the commit, nor write to a file that is damaged or gone.
 
 use std::{
@@ -79,12 +79,6 @@ impl Write {
     /// Whether the write may wait a moment for others: an answer, for which no person waits.
     fn can_wait(&self) -> bool {
         matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
-    }
-
-    /// Whether the write gets a commit of its own: SQLite would keep a copy of each page that a whole import changes, to be able
-    /// to take back that write alone.
-    fn goes_alone(&self) -> bool {
-        matches!(self, Self::Track { .. })
     }
 
     /// Whether the write must be on the disk before it is acknowledged.
@@ -285,15 +279,9 @@ impl Job {
         Ok(interest)
     }
 
-    /// Runs one of several, so that a failed write can be undone without the others.
-    fn run_among_others(&mut self, db: &Transaction<'_>) -> Result<Interest, StoreError> {
-        db.prepare_cached("SAVEPOINT job")?.execute([])?;
-        let interest = self.run(db)?;
-        if interest == Interest::Nothing {
-            db.execute_batch("ROLLBACK TO job")?;
-        }
-        db.prepare_cached("RELEASE job")?.execute([])?;
-        Ok(interest)
+    /// Whether the write itself failed.
+    fn has_failed(&self) -> bool {
+        matches!(self.outcome, Some(Err(_)))
     }
 
     fn answer(self, commit: Result<(), Trouble>) {
@@ -331,37 +319,36 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self, inbox: &Receiver<Job>, committed: &dyn Fn(Option<Commit>)) {
-        let mut held = None;
-        while let Some(first) = held.take().or_else(|| inbox.recv().ok()) {
-            let goes_alone = first.write.goes_alone();
-            let mut jobs = vec![first];
-            if !goes_alone {
-                self.gather();
-                for job in inbox.try_iter().take(MOST_AT_ONCE - 1) {
-                    if job.write.goes_alone() {
-                        held = Some(job);
-                        break;
-                    }
-                    jobs.push(job);
-                }
-            }
+        while let Ok(first) = inbox.recv() {
+            self.gather();
+            let jobs: Vec<Job> = [first].into_iter().chain(inbox.try_iter().take(MOST_AT_ONCE - 1)).collect();
             self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
-            let done = match self.health.begin() {
-                Ok(()) => self.commit(&mut jobs),
-                Err(trouble) => Err(trouble.into()),
-            };
-            let commit = done.as_ref().copied().unwrap_or_default();
-            let outcome = self.health.end(done.map(drop));
-            // First, so that whoever holds a receipt knows that the subscribers have been woken.
-            committed(commit);
-            for job in jobs {
-                job.answer(outcome.clone());
-            }
+            self.write(jobs, committed);
             self.keep_log_small();
         }
         // A reader that closes last could not do this. Nobody waits for another process's writer.
         if let Err(error) = self.checkpoint() {
             tracing::debug!("the log of the store stays for the next one to open it: {error}");
+        }
+    }
+
+    /// Commits these writes together and answers them. If one of them fails each gets a commit of its own: a savepoint for each
+    /// would cost more than to repeat what seldom fails.
+    fn write(&mut self, mut jobs: Vec<Job>, committed: &dyn Fn(Option<Commit>)) {
+        let done = match self.health.begin() {
+            Ok(()) => self.commit(&mut jobs),
+            Err(trouble) => Err(trouble.into()),
+        };
+        let commit = done.as_ref().copied().unwrap_or_default();
+        let is_to_repeat = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);
+        let outcome = self.health.end(done.map(drop));
+        if is_to_repeat {
+            return jobs.into_iter().for_each(|job| self.write(vec![job], committed));
+        }
+        // First, so that whoever holds a receipt knows that the subscribers have been woken.
+        committed(commit);
+        for job in jobs {
+            job.answer(outcome.clone());
         }
     }
 
@@ -376,7 +363,7 @@ impl Worker {
         is_urgent.store(false, Ordering::Release);
     }
 
-    /// Runs the jobs and commits what they wrote, if they wrote anything.
+    /// Runs the jobs and commits what they wrote, if they wrote anything and none of them failed.
     fn commit(&mut self, jobs: &mut [Job]) -> Result<Option<Commit>, StoreError> {
         let is_durable = jobs.iter().any(|job| job.write.is_durable());
         let synchronous = if is_durable { "full" } else { "normal" };
@@ -386,12 +373,11 @@ impl Worker {
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (before, mut interest) = (transaction.total_changes(), Interest::Nothing);
-        if let [alone] = jobs {
-            // Without a savepoint ([`Write::goes_alone`]).
-            interest = alone.run(&transaction)?;
-        } else {
-            for job in jobs {
-                interest = interest.max(job.run_among_others(&transaction)?);
+        for job in jobs {
+            interest = interest.max(job.run(&transaction)?);
+            if job.has_failed() {
+                interest = Interest::Nothing;
+                break;
             }
         }
         if interest == Interest::Nothing || transaction.total_changes() == before {

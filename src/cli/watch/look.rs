@@ -16,7 +16,7 @@ use crate::{
         notification,
         operation::TransactionKey,
         poller::PollerReport,
-        record::RecordView,
+        record::{RecordSummary, RecordView},
         text,
         transaction::{Told, Transaction},
     },
@@ -30,6 +30,8 @@ pub(super) struct Question {
     pub(super) filter: Option<Filter>,
     /// Whether anybody wants to know how long it will take.
     pub(super) forecasts: bool,
+    /// Whether the records of what changed are wanted.
+    pub(super) records: bool,
     /// How alerts are told outside.
     pub(super) ways: Vec<&'static str>,
     pub(super) now: DateTime<Utc>,
@@ -46,14 +48,16 @@ pub(super) struct Seen {
     /// What stands for profiles as a whole, in that case.
     pub(super) profile_alerts: Vec<Alert>,
     /// What something happened to, as it is now.
-    pub(super) changed: BTreeMap<RowId, Listed>,
+    pub(super) changed: BTreeMap<RowId, Listed<RecordSummary>>,
+    /// The same with their records, if they are wanted.
+    pub(super) whole: BTreeMap<RowId, Listed>,
     /// By when what is awaited of all these should be settled, if anybody wants to know; nothing for what isn't any more.
     pub(super) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
 }
 
 impl Seen {
     pub(super) fn look(follower: &FeedReader, question: &Question) -> Result<Self, StoreError> {
-        let Question { profile, filter, forecasts, ways, now } = question;
+        let Question { profile, filter, forecasts, records, ways, now } = question;
         follower.changes_with(|news, reader| {
             let mut seen = Self {
                 poller: reader.poller(profile)?,
@@ -61,11 +65,15 @@ impl Seen {
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: BTreeMap::new(),
+                whole: BTreeMap::new(),
                 expected: Vec::new(),
                 news,
             };
             for row in seen.news.rows(true) {
-                seen.changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
+                seen.changed.extend(reader.listed_header(row)?.map(|listed| (row, listed)));
+                if *records {
+                    seen.whole.extend(reader.listed(row)?.map(|listed| (row, listed)));
+                }
             }
             if seen.news.resync {
                 seen.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;

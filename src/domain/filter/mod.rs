@@ -14,16 +14,20 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 
-use super::{alert::Alert, transaction::Transaction};
+use super::{
+    alert::Alert,
+    record::{RecordView, StatusRecord},
+    transaction::Transaction,
+};
 
 pub use complete::{Completion, Named, Names, asked, complete};
 pub use sort::{SortBy, SortKey, compare, rank_of};
 
 /// What a filter looks at.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a> {
-    /// The transaction.
-    pub tx: &'a Transaction,
+pub struct Candidate<'a, R = StatusRecord> {
+    /// The transaction, with as much of its record as `R` holds.
+    pub tx: &'a Transaction<R>,
     /// Its open alerts.
     pub alerts: &'a [Alert],
 }
@@ -76,7 +80,7 @@ impl Filter {
     }
 
     /// Whether every term holds at `now`.
-    pub fn matches(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+    pub fn matches<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         self.terms.iter().all(|term| term.holds(candidate, now))
     }
 

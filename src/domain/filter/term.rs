@@ -13,6 +13,7 @@ use super::{
         alert::AlertState,
         chains,
         ids::ChainId,
+        record::RecordView,
         status::RouterStatus,
         transaction::{Tracking, Transaction},
     },
@@ -151,13 +152,13 @@ impl Term {
     }
 
     /// Whether the term holds for this transaction at `now`.
-    pub(super) fn holds(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         self.test.holds(candidate, now) != self.negated
     }
 }
 
 impl Test {
-    fn holds(&self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+    fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         match self {
             Self::Word(word) => any_text(tx, |text| contains(text, word)),
@@ -184,7 +185,7 @@ impl Test {
 }
 
 impl State {
-    fn holds(self, candidate: &Candidate, now: DateTime<Utc>) -> bool {
+    fn holds<R: RecordView>(self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         let any = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
         match self {
@@ -235,7 +236,7 @@ impl ChainTest {
 }
 
 impl Measure {
-    fn holds(self, tx: &Transaction, now: DateTime<Utc>, fits: impl Fn(TimeDelta) -> bool) -> bool {
+    fn holds<R: RecordView>(self, tx: &Transaction<R>, now: DateTime<Utc>, fits: impl Fn(TimeDelta) -> bool) -> bool {
         let span = match self {
             Self::Age => Some(TimeDelta::from_std(tx.age(now)).unwrap_or(TimeDelta::MAX)),
             Self::Due => tx.is_waiting().then(|| tx.deadline().at - now),
@@ -257,7 +258,7 @@ impl Comparison {
 }
 
 /// Whether any text that a person would search by fits.
-fn any_text(tx: &Transaction, fits: impl Fn(&str) -> bool) -> bool {
+fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> bool {
     let told = &tx.told;
     let own = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str()];
     let more = told.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);

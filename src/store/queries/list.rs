@@ -21,6 +21,7 @@ use crate::{
             term::{Term, Test},
         },
         ids::RowId,
+        record::{RecordSummary, StatusRecord},
         status::RouterStatus,
         transaction::Transaction,
     },
@@ -38,9 +39,9 @@ use crate::{
 
 /// A transaction with its active alerts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
-    /// The transaction.
-    pub transaction: Transaction,
+pub struct Listed<R = StatusRecord> {
+    /// The transaction, with as much of its record as `R` holds.
+    pub transaction: Transaction<R>,
     /// Its alerts, the oldest first.
     pub alerts: Vec<Alert>,
 }
@@ -116,6 +117,11 @@ impl Reader {
     /// One transaction with its active alerts.
     pub fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
         listed(self.db(), row)
+    }
+
+    /// One transaction without its record, with its active alerts.
+    pub fn listed_header(&self, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
+        listed_header(self.db(), row)
     }
 
     /// Hands out each of these transactions that is still there, in their order; ends at the first error. Each is read by itself,
@@ -357,9 +363,13 @@ impl<'a> Listing<'a> {
 }
 
 fn listed(db: &Connection, row: RowId) -> Result<Option<Listed>, StoreError> {
-    let Some(header) = transactions::header(db, row)? else { return Ok(None) };
-    let alerts = alerts::load(db, AlertQuery::OfTransaction(row))?;
-    Ok(Some(Listed { alerts, transaction: transactions::whole(db, header)? }))
+    let Some(Listed { transaction, alerts }) = listed_header(db, row)? else { return Ok(None) };
+    Ok(Some(Listed { alerts, transaction: transactions::whole(db, transaction)? }))
+}
+
+fn listed_header(db: &Connection, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
+    let Some(transaction) = transactions::header(db, row)? else { return Ok(None) };
+    Ok(Some(Listed { transaction, alerts: alerts::load(db, AlertQuery::OfTransaction(row))? }))
 }
 
 /// The page of so many of the rows before a place, the nearest first, and so many of those from it on.

@@ -3,7 +3,7 @@
 //! What comes out is what went in, byte for byte. A dictionary must never hold what belongs to a single transaction, so that
 //! nothing of a deleted one stays.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, rc::Rc};
 
 use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, params,
@@ -15,8 +15,8 @@ use super::columns;
 use crate::domain::transaction::{Told, Transaction};
 use crate::store::error::StoreError;
 
-/// For texts of a few kilobytes as small as higher levels make them, in half of their time.
-const LEVEL: i32 = 6;
+/// For texts of a few kilobytes nearly as small as higher levels make them, in less than half of their time.
+const LEVEL: i32 = 7;
 /// Shorter texts gain nothing.
 const LEAST: usize = 96;
 /// The longest text: more than a client takes of any body.
@@ -70,7 +70,7 @@ pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<
 /// What the texts of one route have in common.
 pub(in crate::store) struct Dictionary {
     id: i64,
-    content: Vec<u8>,
+    content: Rc<[u8]>,
 }
 
 /// The newest dictionary of a route.
@@ -80,14 +80,24 @@ pub(in crate::store) fn dictionary(db: &Connection, told: &Told) -> Result<Optio
     )?;
     let route = [told.from_chain.as_str(), told.to_chain.as_str()];
     let found = statement.query_row(route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
-    found.map(|(id, packed)| Ok(Dictionary { id, content: decompress(&packed, b"")?.into_bytes() })).transpose()
+    found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(packed)? })).transpose()
 }
 
-fn content(db: &Connection, id: i64) -> Result<Vec<u8>, StoreError> {
+fn content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> {
     let mut statement = db.prepare_cached("SELECT content FROM dictionaries WHERE id = ?")?;
     let packed: Option<Vec<u8>> = statement.query_row([id], |row| row.get(0)).optional()?;
     let packed = packed.ok_or_else(|| StoreError::Unpack(format!("dictionary {id} isn't there")))?;
-    Ok(decompress(&packed, b"")?.into_bytes())
+    unpack_dictionary(packed)
+}
+
+/// The content of a dictionary. That of the last one is remembered: most answers come from few routes.
+fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
+    LAST_DICTIONARY.with_borrow_mut(|(known, content)| {
+        if *known != packed {
+            (*content, *known) = (decompress(&packed, b"")?.into_bytes().into(), packed);
+        }
+        Ok(Rc::clone(content))
+    })
 }
 
 /// Packs the first body of a transaction: with its route's dictionary, or a new one where that one serves badly. `record` is what
@@ -112,7 +122,7 @@ pub(in crate::store) fn pack_first(
 
 /// Packs a text with a dictionary, if there is one.
 pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<Packed, StoreError> {
-    let content = dictionary.map_or(&[][..], |dictionary| &dictionary.content);
+    let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
     Ok(compress(text, content)?.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: None }))
 }
@@ -124,7 +134,7 @@ pub(in crate::store) fn pack_like(
     dictionary: Option<&Dictionary>,
     (base, like): (i64, &str),
 ) -> Result<Packed, StoreError> {
-    let content = dictionary.map_or(&[][..], |dictionary| &dictionary.content);
+    let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
     let packed = compress(text, &[content, like.as_bytes()].concat())?;
     Ok(packed.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: Some(base) }))
@@ -144,7 +154,8 @@ pub(in crate::store) fn unpack(
             return Err(StoreError::Unpack("a number stands where a text belongs".into()));
         }
     };
-    let mut like = packed.dictionary.map(|id| content(db, id)).transpose()?.unwrap_or_default();
+    let mut like =
+        packed.dictionary.map(|id| content(db, id)).transpose()?.map_or_else(Vec::new, |content| content.to_vec());
     if let Some(id) = packed.base {
         let text = base(id)?.ok_or_else(|| StoreError::Unpack(format!("what it is like ({id}) isn't there")))?;
         like.extend(text.into_bytes());
@@ -167,6 +178,8 @@ pub(in crate::store) fn readable(
 }
 
 thread_local! {
+    /// A dictionary as the store has it, and its content.
+    static LAST_DICTIONARY: RefCell<(Vec<u8>, Rc<[u8]>)> = RefCell::new((Vec::new(), Rc::from([])));
     // Making these costs more than using them. They hold nothing from one text to the next.
     static COMPRESSOR: RefCell<CCtx<'static>> = RefCell::new(CCtx::create());
     static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
@@ -206,7 +219,7 @@ fn make_dictionary(db: &Connection, told: &Told, text: &str) -> Result<Option<Di
              WHERE (SELECT count(*) FROM dictionaries WHERE from_chain = ?1 AND to_chain = ?2) < ?4",
         )?
         .execute(params![told.from_chain.as_str(), told.to_chain.as_str(), packed, DICTIONARIES])?;
-    Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content: content.into_bytes() }))
+    Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
 }
 
 /// A text without what names a single transaction: what we were told of it, and whatever looks like a hash or an address.

@@ -92,7 +92,7 @@ impl Reader {
 /// Where the body of the last answer stands.
 pub(in crate::store) enum LastBody<'a> {
     /// The last entry of the history has it.
-    InHistory,
+    InHistory(&'a str),
     /// No entry has it; and whether it is that of a record.
     Apart(&'a str, bool),
     /// None came: the last one is still the last.
@@ -126,7 +126,7 @@ pub(in crate::store) fn keep<'a>(
             .execute(params![moment, latency, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
-            Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory,
+            Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory(text),
             Some(text) => LastBody::Apart(text, matches!(observation.outcome, Outcome::Record(_))),
         };
         return Ok((id, last));
@@ -148,7 +148,7 @@ pub(in crate::store) fn keep<'a>(
         packed.dictionary,
         packed.base
     ])?;
-    let last = if observation.body.is_some() { LastBody::InHistory } else { LastBody::Unchanged };
+    let last = observation.body.as_deref().map_or(LastBody::Unchanged, LastBody::InHistory);
     Ok((db.last_insert_rowid(), last))
 }
 

@@ -2,6 +2,8 @@
 //!
 //! It holds what is true now and is written anew; what was true before stands in the observations, which never are.
 
+use std::borrow::Cow;
+
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
@@ -33,10 +35,14 @@ pub(in crate::store) fn write(
     (entry, last): (i64, LastBody<'_>),
 ) -> Result<(), StoreError> {
     if transaction.learned.record.as_ref() != before {
-        write_record(db, transaction, entry)?;
+        let like = match &last {
+            LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
+            LastBody::Apart(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
+        };
+        write_record(db, transaction, (entry, like.as_deref()))?;
     }
     let last = match last {
-        LastBody::InHistory => Packed::NONE,
+        LastBody::InHistory(_) => Packed::NONE,
         LastBody::Unchanged => return Ok(()),
         LastBody::Apart(body, is_record) => observations::pack(db, transaction, (body, is_record))?,
     };
@@ -50,12 +56,16 @@ pub(in crate::store) fn write(
     Ok(())
 }
 
-fn write_record(db: &Connection, transaction: &Transaction, entry: i64) -> Result<(), StoreError> {
+/// Packs the record like the body of its entry: what a body says the record says too, in other words.
+fn write_record(
+    db: &Connection,
+    transaction: &Transaction,
+    (entry, like): (i64, Option<&str>),
+) -> Result<(), StoreError> {
     let packed = match (bodies::record_json(transaction)?, bodies::dictionary(db, &transaction.told)?) {
         (None, _) => Packed::NONE,
-        // What a body says the record says too, in other words.
-        (Some(json), Some(dictionary)) => match observations::readable_body(db, entry)? {
-            Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, &like))?,
+        (Some(json), Some(dictionary)) => match like {
+            Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, like))?,
             None => bodies::pack(&json, Some(&dictionary))?,
         },
         (Some(json), None) => bodies::pack(&json, None)?,
