@@ -86,7 +86,7 @@ type Heard = BTreeMap<String, Vec<Observation>>;
 
 fn transfers(text: &str) -> Vec<Transfer> {
     let world = Scenario::parse(text).unwrap().world(at(0));
-    let known = |new: &NewTransaction| world.find(new.told.transaction_id.as_str()).unwrap().clone();
+    let known = |new: &NewTransaction| world.find(new.params.transaction_id.as_str()).unwrap().clone();
     world.transfers().iter().map(known).collect()
 }
 
@@ -125,12 +125,12 @@ async fn answers(transfers: &[Transfer]) -> Heard {
             let mut said = Vec::new();
             for transfer in &now {
                 let stage = transfer.stages.iter().find(|stage| stage.from == moment).unwrap();
-                said.push(client(address, patience(stage)).status(&transfer.new.told, &clock).await);
+                said.push(client(address, patience(stage)).status(&transfer.new.params, &clock).await);
             }
             said
         };
         for (transfer, observation) in now.iter().zip(with_service(world, ask).await) {
-            heard.entry(transfer.new.told.transaction_id.key()).or_default().push(observation);
+            heard.entry(transfer.new.params.transaction_id.key()).or_default().push(observation);
         }
     }
     heard
@@ -150,12 +150,12 @@ fn stored(tx: &Transaction) -> String {
         Tracking::Parked(_) => "parked",
         Tracking::Untracked => "untracked",
     };
-    let status = tx.learned.status.as_ref().map_or("no status", |status| status.raw());
-    let failures = match tx.learned.failures {
+    let status = tx.state.status.as_ref().map_or("no status", |status| status.raw());
+    let failures = match tx.state.failures {
         0 => String::new(),
         failures => format!(", {failures} failed"),
     };
-    let conflict = tx.learned.conflict.as_ref().map_or_else(String::new, |conflict| format!(", conflict: {conflict}"));
+    let conflict = tx.state.conflict.as_ref().map_or_else(String::new, |conflict| format!(", conflict: {conflict}"));
     format!("`{status}`, {tracking}{failures}{conflict}")
 }
 
@@ -284,7 +284,7 @@ fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId
     let rows = store.apply(track, at(-60)).wait().unwrap().tracked().unwrap().added.first;
     let keys = store.reader().unwrap().keys(&rows).unwrap();
     for (key, transfer) in keys.iter().zip(transfers) {
-        let answers = heard.get(&transfer.new.told.transaction_id.key());
+        let answers = heard.get(&transfer.new.params.transaction_id.key());
         for (second, observation) in (0..).map(|turn| turn * 40).zip(answers.into_iter().flatten()) {
             let (transaction, observation) = (key.clone(), Box::new(observation.clone()));
             let observed = store.apply(Operation::Observe { transaction, observation }, at(second)).wait();
@@ -303,9 +303,9 @@ async fn table(text: &str) -> String {
     let (mut model, mut plain_model) = (dashboard(&store, now), dashboard(&sound, now));
     let mut table = String::new();
     for (row, transfer) in rows.iter().zip(&transfers) {
-        let hash = &transfer.new.told.transaction_id;
+        let hash = &transfer.new.params.transaction_id;
         let tx = store.reader().unwrap().listed(*row).unwrap().unwrap().transaction;
-        writeln!(table, "{}", tx.told.ticket.as_deref().unwrap_or_default()).unwrap();
+        writeln!(table, "{}", tx.params.ticket.as_deref().unwrap_or_default()).unwrap();
         for observation in &heard[&hash.key()] {
             writeln!(table, "  said    {}", said(observation)).unwrap();
         }

@@ -27,7 +27,7 @@ use hoptop::{
         observation::Observation,
         operation::Operation,
         quote::{QuoteObservation, QuoteRequest},
-        transaction::Told,
+        transaction::TransactionParams,
     },
     poller::{self, Scope, Setup, Wire},
     sim::{
@@ -65,14 +65,14 @@ struct InProcess {
 }
 
 impl Wire for InProcess {
-    async fn status(&self, told: &Told) -> Observation {
-        let request = Request::status(told, "dashboard-loop");
+    async fn status(&self, params: &TransactionParams) -> Observation {
+        let request = Request::status(params, "dashboard-loop");
         let arrived = self.clock.now();
         let reply = self.service.lock().unwrap().handle(&request, arrived);
         self.clock.sleep_until(arrived.mono + reply.delay).await;
         let answer =
             Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let api::Heard { outcome, chains } = api::interpret(&answer, told, self.clock.now().wall);
+        let api::Heard { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 
@@ -146,9 +146,9 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("test.db")).unwrap();
         let mut tracked = scenario.world(start()).transfers();
-        tracked.retain(|new| new.told.quote_id.starts_with('q'));
+        tracked.retain(|new| new.params.quote_id.starts_with('q'));
         for new in &mut tracked {
-            new.told.submitted_at = Some(start() - age(&new.told.quote_id));
+            new.params.submitted_at = Some(start() - age(&new.params.quote_id));
         }
         let track = Operation::Track { profile: PROFILE.into(), transactions: tracked };
         store.apply(track, start()).wait().unwrap();
@@ -347,7 +347,7 @@ async fn a_pasted_row_is_tracked_selected_and_polled() {
         person.sees("the new one, selected and answered", |screen| shows(screen, "0xddd", ">    + success")).await;
         let known = person.store.reader().unwrap().find(&hash('d')).unwrap();
         let Lookup::One(transaction) = known else { panic!("{known:?}") };
-        assert_eq!((transaction.told.transaction_id, transaction.learned.polls), (TxHash::new(hash('d')), 1));
+        assert_eq!((transaction.params.transaction_id, transaction.state.polls), (TxHash::new(hash('d')), 1));
         person.press("q");
     });
     assert!(matches!(ended.await, Ok(None)));
@@ -367,7 +367,7 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
         let Lookup::One(transaction) = reader.find(&hash('a')).unwrap() else { panic!("it is tracked") };
         let answers = reader.history(transaction.id).unwrap();
         let answers = answers.iter().filter(|line| matches!(line, HistoryLine::Observation(..)));
-        assert_eq!((answers.count(), transaction.learned.polls), (1, 2));
+        assert_eq!((answers.count(), transaction.state.polls), (1, 2));
         person.press("^C");
     });
     assert!(matches!(ended.await, Ok(None)));
@@ -602,9 +602,9 @@ async fn a_route_is_asked_for_and_what_was_sent_with_it_is_tracked() {
         let Lookup::One(transaction) = person.store.reader().unwrap().find(&hash('e')).unwrap() else {
             panic!("it is tracked")
         };
-        let told = transaction.told;
-        assert_eq!((told.quote_id, told.from_address.as_deref()), (quote_id, Some(wallet)));
-        assert!(told.estimate.is_some() && told.from_chain.as_str() == "42161");
+        let params = transaction.params;
+        assert_eq!((params.quote_id, params.from_address.as_deref()), (quote_id, Some(wallet)));
+        assert!(params.estimate.is_some() && params.from_chain.as_str() == "42161");
         person.press("^C");
     });
     assert!(matches!(ended.await, Ok(None)));

@@ -133,10 +133,10 @@ fn lose_nothing(kills: u32) {
     for (hash, (answers, _)) in &all {
         let row = reader.find_exact("default", &TxHash::new(hash.clone())).unwrap().unwrap();
         let transaction = reader.listed(row).unwrap().unwrap().transaction;
-        assert!(transaction.learned.polls >= *answers);
+        assert!(transaction.state.polls >= *answers);
         if *answers > 0 {
             let body = reader.last_body(row).unwrap().unwrap();
-            let status = transaction.learned.status.unwrap();
+            let status = transaction.state.status.unwrap();
             assert!(body.contains(hash.as_str()) && body.contains(status.raw()), "{body}");
         }
     }
@@ -164,11 +164,11 @@ fn child_that_writes() {
         let world = material::world(seed.parse::<u64>().unwrap() << 32 | part, BATCH, now);
         let batch = world.transfers();
         material::track(&store, batch.clone(), now);
-        batch.iter().for_each(|new| say(new.told.transaction_id.as_str(), 0, "-"));
+        batch.iter().for_each(|new| say(new.params.transaction_id.as_str(), 0, "-"));
         for new in &batch {
             for (answer, seen) in (1..).zip(material::answers(&world, new, now)) {
                 let status = material::WAY[answer - 1].0;
-                in_flight.push_back((new.told.transaction_id.clone(), answer, status, seen.submit(&store)));
+                in_flight.push_back((new.params.transaction_id.clone(), answer, status, seen.submit(&store)));
             }
             while in_flight.len() > IN_FLIGHT {
                 acknowledge(in_flight.pop_front().unwrap());

@@ -26,7 +26,7 @@ impl Batch {
         let world = World::seeded(SEED, count, clock.now().wall);
         let transfers = world.transfers();
         let body = |new: &NewTransaction| {
-            material::short_body(world.find(new.told.transaction_id.as_str()).unwrap(), SETTLED, AGE)
+            material::short_body(world.find(new.params.transaction_id.as_str()).unwrap(), SETTLED, AGE)
         };
         let bodies = transfers.iter().map(body).collect();
         Self { transfers, bodies }
@@ -44,10 +44,10 @@ impl Batch {
 
     /// The path and the query of each transfer's request.
     pub fn targets(&self) -> impl Iterator<Item = String> {
-        self.transfers.iter().map(|NewTransaction { told, .. }| {
+        self.transfers.iter().map(|NewTransaction { params, .. }| {
             format!(
                 "/v2/status?transactionId={}&fromChainId={}&toChainId={}&quoteId={}",
-                told.transaction_id, told.from_chain, told.to_chain, told.quote_id
+                params.transaction_id, params.from_chain, params.to_chain, params.quote_id
             )
         })
     }
@@ -56,17 +56,17 @@ impl Batch {
     pub fn csv(&self) -> String {
         let mut text =
             "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt\n".to_owned();
-        for NewTransaction { told, .. } in &self.transfers {
+        for NewTransaction { params, .. } in &self.transfers {
             writeln!(
                 text,
                 "{},{},{},{},{},{},{}",
-                told.transaction_id,
-                told.from_chain,
-                told.to_chain,
-                told.quote_id,
-                told.request_id.as_deref().unwrap_or_default(),
-                told.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string()),
-                told.submitted_at.map_or_else(String::new, |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+                params.transaction_id,
+                params.from_chain,
+                params.to_chain,
+                params.quote_id,
+                params.request_id.as_deref().unwrap_or_default(),
+                params.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string()),
+                params.submitted_at.map_or_else(String::new, |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
             )
             .unwrap();
         }

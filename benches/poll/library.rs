@@ -40,11 +40,11 @@ pub fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
         let (in_flight, mut polls) = (Arc::new(Semaphore::new(IN_FLIGHT)), JoinSet::new());
         for new in &batch.transfers {
             let permit = Arc::clone(&in_flight).acquire_owned().await.unwrap();
-            let (store, client, clock, told) = (store.clone(), client.clone(), clock.clone(), new.told.clone());
+            let (store, client, clock, params) = (store.clone(), client.clone(), clock.clone(), new.params.clone());
             polls.spawn(async move {
-                let observation = client.status(&told, &clock).await;
+                let observation = client.status(&params, &clock).await;
                 assert!(observation.outcome.failure().is_none(), "{:?}", observation.outcome);
-                let transaction = material::key(&told);
+                let transaction = material::key(&params);
                 let seen = TimedObservation { transaction, observation, at: clock.now().wall };
                 seen.submit(&store).await.unwrap();
                 drop(permit);

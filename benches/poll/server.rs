@@ -38,7 +38,7 @@ impl Server {
             format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
         };
         let answer =
-            |(new, body): (&NewTransaction, &String)| (new.told.transaction_id.to_string(), whole(body).into_bytes());
+            |(new, body): (&NewTransaction, &String)| (new.params.transaction_id.to_string(), whole(body).into_bytes());
         let answers: Arc<Answers> = Arc::new(batch.transfers.iter().zip(&batch.bodies).map(answer).collect());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();

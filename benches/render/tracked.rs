@@ -37,8 +37,8 @@ impl Tracked {
         let world = material::world(SEED, count, now);
         let mut batch = world.transfers();
         for (index, new) in batch.iter_mut().enumerate() {
-            new.told.submitted_at = Some(now - TimeDelta::seconds((index % 3_600) as i64));
-            new.told.ticket = index.is_multiple_of(4).then(|| format!("SUP-{index}"));
+            new.params.submitted_at = Some(now - TimeDelta::seconds((index % 3_600) as i64));
+            new.params.ticket = index.is_multiple_of(4).then(|| format!("SUP-{index}"));
             new.labels = vec![format!("batch-{}", index / 100)];
         }
         let tracked = Self::track(store, (world, batch), clock);
@@ -57,13 +57,13 @@ impl Tracked {
         let mut transfers: Vec<_> = seeded
             .transfers()
             .iter()
-            .map(|new| seeded.find(new.told.transaction_id.as_str()).unwrap().clone())
+            .map(|new| seeded.find(new.params.transaction_id.as_str()).unwrap().clone())
             .collect();
         for (index, transfer) in transfers.iter_mut().enumerate() {
             transfer.stages = vec![Stage::new(Duration::ZERO, Answer::record("ongoing", 1))];
             transfer.begins = TimeDelta::hours(-1);
-            transfer.new.told.estimate = Some(ESTIMATE);
-            transfer.new.told.submitted_at = Some(now - TimeDelta::seconds((index % 600) as i64));
+            transfer.new.params.estimate = Some(ESTIMATE);
+            transfer.new.params.submitted_at = Some(now - TimeDelta::seconds((index % 600) as i64));
         }
         let world = World::scripted(transfers, now, CountsFrom::Start);
         let batch = world.transfers();
@@ -90,7 +90,7 @@ impl Tracked {
 
     fn seen_as(&self, place: usize, said: impl Fn(&Transfer) -> String, clock: &Clock) -> TimedObservation {
         let new = &self.batch[place % self.batch.len()];
-        let transfer = self.world.find(new.told.transaction_id.as_str()).unwrap();
-        material::seen(&new.told, said(transfer), clock.now().wall)
+        let transfer = self.world.find(new.params.transaction_id.as_str()).unwrap();
+        material::seen(&new.params, said(transfer), clock.now().wall)
     }
 }

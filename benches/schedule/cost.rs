@@ -8,7 +8,7 @@ use hoptop::{
         forecast::{Forecast, Lognormal},
         ids::RowId,
     },
-    schedule::{Ending, Next, Outlook, Scheduler, Standing},
+    schedule::{Ending, Expectation, Next, PollContext, Scheduler},
 };
 
 use crate::{
@@ -36,17 +36,17 @@ fn scheduler(count: usize) -> Scheduler {
         // Submitted over the last twenty minutes, answered over the last sweep, in no order.
         let scattered = |span: f64, step: usize| span * ((index * step) % count) as f64 / count as f64;
         let forecast = Lognormal::new(Duration::from_secs_f64(MEDIANS[index % MEDIANS.len()]), SIGMA);
-        let standing = Standing {
+        let poll_context = PollContext {
             last_answer: Some(moment(5_000.0 - scattered(SWEEP, 7_919)).wall),
             deadline: None,
-            outlook: Outlook {
+            expectation: Expectation {
                 since: moment(5_000.0 - SWEEP - scattered(1_200.0, 104_729)).wall,
                 forecast: Forecast::Lognormal(forecast),
                 weight: 1.0,
             },
             young_until: None,
         };
-        scheduler.watch(RowId(index as i64 + 1), standing, moment(5_000.0));
+        scheduler.watch(RowId(index as i64 + 1), poll_context, moment(5_000.0));
     }
     scheduler
 }

@@ -13,7 +13,7 @@ use hoptop::{
         forecast::{self, Evidence, Forecast, Lognormal},
         ids::RowId,
     },
-    schedule::{Ending, Next, Outlook, Scheduler, Standing},
+    schedule::{Ending, Expectation, Next, PollContext, Scheduler},
 };
 
 use crate::world::{MEDIANS, SIGMA, Transfer};
@@ -69,13 +69,13 @@ impl Ours {
         let submitted = moment(transfer.submitted).wall;
         let wait = TimeDelta::from_std((2 * estimate).max(Duration::from_secs(900))).unwrap();
         let deadline = submitted + wait;
-        let standing = Standing {
+        let poll_context = PollContext {
             last_answer: Some(moment(self.last[&id]).wall),
             deadline: (moment(now).wall < deadline).then_some(deadline),
-            outlook: Outlook { since: submitted, forecast: Forecast::Lognormal(forecast), weight: 1.0 },
+            expectation: Expectation { since: submitted, forecast: Forecast::Lognormal(forecast), weight: 1.0 },
             young_until: None,
         };
-        self.scheduler.watch(RowId(id as i64), standing, moment(now));
+        self.scheduler.watch(RowId(id as i64), poll_context, moment(now));
     }
 }
 

@@ -43,7 +43,7 @@ pub fn print(bench: &mut Bench) {
     hoptop(&held.0, &file);
     let others = material::world(SEED + 1, ROWS, bench.clock.now().wall).transfers();
     let mut changed = world.transfers();
-    changed.iter_mut().for_each(|new| new.told.ticket = Some("SUP-1".into()));
+    changed.iter_mut().for_each(|new| new.params.ticket = Some("SUP-1".into()));
     for (what, batch) in [
         ("as many again beside those", others),
         ("the same again, all known", world.transfers()),
@@ -64,20 +64,20 @@ pub fn print(bench: &mut Bench) {
 
 fn csv(batch: &[NewTransaction]) -> String {
     let mut text = format!("{COLUMNS}\n");
-    for NewTransaction { told, labels, notes, .. } in batch {
+    for NewTransaction { params, labels, notes, .. } in batch {
         let or_none = |text: &Option<String>| text.clone().unwrap_or_default();
         writeln!(
             text,
             "{},{},{},{},{},{},{},{},{},{},{}",
-            told.transaction_id,
-            told.from_chain,
-            told.to_chain,
-            told.quote_id,
-            or_none(&told.request_id),
-            told.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string()),
-            told.submitted_at.map_or_else(String::new, |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
-            or_none(&told.from_address),
-            or_none(&told.ticket),
+            params.transaction_id,
+            params.from_chain,
+            params.to_chain,
+            params.quote_id,
+            or_none(&params.request_id),
+            params.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string()),
+            params.submitted_at.map_or_else(String::new, |at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+            or_none(&params.from_address),
+            or_none(&params.ticket),
             labels.join(";"),
             notes.join(" "),
         )

@@ -52,8 +52,8 @@ fn fill(store: &Store, (chunk, size): (usize, usize), start: DateTime<Utc>) {
     for (index, new) in batch.iter_mut().enumerate() {
         let number = chunk * CHUNK + index;
         new.labels = vec![format!("batch-{}", number / 100)];
-        new.told.ticket = number.is_multiple_of(4).then(|| format!("SUP-{number}"));
-        new.told.estimate = Some(Duration::from_secs(600 + 60 * (number % 40) as u64));
+        new.params.ticket = number.is_multiple_of(4).then(|| format!("SUP-{number}"));
+        new.params.estimate = Some(Duration::from_secs(600 + 60 * (number % 40) as u64));
     }
     let report = material::track(store, batch.clone(), start);
     let rows = material::added(&report).zip(&batch);
@@ -71,14 +71,14 @@ fn answer(world: &World, (row, new): (RowId, &NewTransaction), start: DateTime<U
         (_, 1..=3) => ("partial_success", 3),
         _ => ("success", 3),
     };
-    let transfer = world.find(new.told.transaction_id.as_str()).unwrap();
+    let transfer = world.find(new.params.transaction_id.as_str()).unwrap();
     let at = start + TimeDelta::milliseconds(row.0 % 60_000);
     let age = Duration::from_secs(60);
     if said.0 != "success" {
-        return material::seen(&new.told, material::body(transfer, said, age), at);
+        return material::seen(&new.params, material::body(transfer, said, age), at);
     }
     // As if retention had dropped the body: no list reads it, and that saves minutes.
-    let mut seen = material::seen(&new.told, material::short_body(transfer, said, age), at);
+    let mut seen = material::seen(&new.params, material::short_body(transfer, said, age), at);
     seen.observation.body = None;
     seen
 }

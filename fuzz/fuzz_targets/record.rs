@@ -12,5 +12,5 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|body: &[u8]| {
     let reply = Reply { status: 200, retry_after: None, body };
-    invariants::assert_heard(&reply, &interpret(&reply, &invariants::told(), DateTime::UNIX_EPOCH));
+    invariants::assert_heard(&reply, &interpret(&reply, &invariants::params(), DateTime::UNIX_EPOCH));
 });

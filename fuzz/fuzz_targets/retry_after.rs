@@ -16,5 +16,5 @@ fuzz_target!(|input: &str| {
     let wall = DateTime::from_timestamp(seconds, 0).unwrap_or_default();
     let retry_after = parts.next();
     let reply = Reply { status: 429, retry_after, body: parts.next().unwrap_or_default().as_bytes() };
-    invariants::assert_heard(&reply, &interpret(&reply, &invariants::told(), wall));
+    invariants::assert_heard(&reply, &interpret(&reply, &invariants::params(), wall));
 });

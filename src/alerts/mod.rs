@@ -35,12 +35,12 @@ pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<Ale
         standing.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
     let outage = of_profile.iter().any(|alert| alert.rule.is_outage());
     let hidden = |rule: Rule| outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
-    let clean = tx.learned.last_checked_at == Some(at);
+    let clean = tx.state.last_checked_at == Some(at);
     // As of what is overdue an answer says so: a failed request only lets time pass.
     let unsaid = |rule: Rule| !clean && matches!(rule, Rule::NotFoundLong | Rule::RefundSlow);
     let is_new = |rule: &Rule| !hidden(*rule) && !unsaid(*rule) && own.iter().all(|alert| alert.rule != *rule);
     let new: Vec<Rule> = held.iter().copied().filter(is_new).collect();
-    let change = tx.learned.status_since == Some(at) || gravest(&new) > gravest(own.iter().map(|alert| &alert.rule));
+    let change = tx.state.status_since == Some(at) || gravest(&new) > gravest(own.iter().map(|alert| &alert.rule));
     let mut steps = Vec::new();
     for alert in own {
         let own = step(tx, alert, &held, clean);
@@ -78,12 +78,12 @@ fn step(tx: &Transaction, alert: &Alert, held: &[Rule], clean: bool) -> Option<A
 
 /// One line on this case.
 fn message(tx: &Transaction, rule: Rule) -> String {
-    let learned = &tx.learned;
+    let state = &tx.state;
     match (rule, &tx.tracking) {
         (Rule::Overdue, _) => format!("past its limit of {}", tx.deadline().basis()),
         (Rule::Rejected, Tracking::Parked(reason)) => reason.clone(),
-        (Rule::PollFailing, _) => learned.last_error.clone().unwrap_or_default(),
-        (Rule::Regressed, _) => match (&learned.conflict, &learned.status) {
+        (Rule::PollFailing, _) => state.last_error.clone().unwrap_or_default(),
+        (Rule::Regressed, _) => match (&state.conflict, &state.status) {
             (Some(conflict), _) => conflict.clone(),
             (None, Some(status)) => format!("the service says `{}`, which isn't documented", status.raw()),
             (None, None) => String::new(),
@@ -91,7 +91,7 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::NeedsGas, _) => "execution is paused on the destination chain".into(),
         (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
         (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
-        (Rule::NotFoundLong, _) => learned.message.clone().unwrap_or_else(|| "no on-chain record yet".into()),
+        (Rule::NotFoundLong, _) => state.message.clone().unwrap_or_else(|| "no on-chain record yet".into()),
         (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
             String::new()
         }

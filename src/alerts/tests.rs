@@ -57,9 +57,9 @@ fn each_status_raises_its_alert_once() {
     ];
     for (status, minutes, rules) in table {
         let (tx, at) = after(status, minutes);
-        assert_eq!(raised(&judge(&tx, &[], at)), rules, "{:?}", tx.learned.status);
+        assert_eq!(raised(&judge(&tx, &[], at)), rules, "{:?}", tx.state.status);
         let standing: Vec<_> = rules.iter().map(|rule| alert(1, *rule, Subject::Transaction(tx.id), 0)).collect();
-        assert_eq!(judge(&tx, &standing, at), [], "{:?}", tx.learned.status);
+        assert_eq!(judge(&tx, &standing, at), [], "{:?}", tx.state.status);
     }
 }
 
@@ -161,7 +161,7 @@ fn what_sets_an_alert_aside_ends_by_a_change_or_by_its_moment() {
     for (said, same, other) in table {
         assert_eq!(judge(&tx, &standing(said.clone()), at), same, "{said:?}");
         let mut changed = tx.clone();
-        changed.learned.status_since = Some(at);
+        changed.state.status_since = Some(at);
         assert_eq!(judge(&changed, &standing(said.clone()), at), other, "{said:?}");
     }
 }
@@ -277,7 +277,7 @@ proptest! {
         let mut second = 0;
         for (pause, event) in events {
             second += pause;
-            let (at, before, status) = (moment(second), world.standing(), world.tx.learned.status.clone());
+            let (at, before, status) = (moment(second), world.standing(), world.tx.state.status.clone());
             let observation = match event {
                 Event::Said(until) => {
                     world.say(until, at);
@@ -287,7 +287,7 @@ proptest! {
                 Event::Fails => fixtures::fails(Failure::Transport("reset".into())),
             };
             world.hear(&observation, at);
-            world.check(&before, world.tx.learned.status != status, at)?;
+            world.check(&before, world.tx.state.status != status, at)?;
         }
     }
 }

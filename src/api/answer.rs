@@ -16,7 +16,7 @@ use crate::domain::{
     chain_config::ChainConfig,
     observation::{Failure, Outcome},
     text,
-    transaction::Told,
+    transaction::TransactionParams,
 };
 
 /// An HTTP answer, as far as it matters.
@@ -46,7 +46,7 @@ impl From<Outcome> for Heard {
 }
 
 /// What `reply` to a request for the status of `requested` means at the moment `wall`.
-pub fn interpret(reply: &Reply<'_>, requested: &Told, wall: DateTime<Utc>) -> Heard {
+pub fn interpret(reply: &Reply<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> Heard {
     match reply.status {
         200 => ok(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
         404 => Outcome::NotFound(message::message(reply.body)).into(),
@@ -73,7 +73,7 @@ fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
     reply.retry_after.and_then(|header| retry_after::header(header, wall)).or_else(in_body)
 }
 
-fn ok(body: &[u8], requested: &Told) -> Result<Heard, Failure> {
+fn ok(body: &[u8], requested: &TransactionParams) -> Result<Heard, Failure> {
     let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
         let said = message::of_body(&object).map(|said| format!(": {said}")).unwrap_or_default();
@@ -115,11 +115,11 @@ mod tests {
     use serde_json::json;
 
     use super::{super::fixtures, *};
-    use crate::domain::{fixtures::told, ids::TxHash, status::RouterStatus};
+    use crate::domain::{fixtures::params, ids::TxHash, status::RouterStatus};
 
     fn outcome(status: u16, body: &str) -> Outcome {
         let reply = Reply { status, retry_after: None, body: body.as_bytes() };
-        interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome
+        interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome
     }
 
     fn line(status: u16, body: &str) -> String {
@@ -248,7 +248,7 @@ mod tests {
         for same in ["", &capitals, &format!("0X{capitals}")] {
             assert!(matches!(outcome(200, &from(same)), Outcome::Record(_)), "{same}");
         }
-        let other_case = Told { transaction_id: TxHash::new("5UjQb"), ..told(1) };
+        let other_case = TransactionParams { transaction_id: TxHash::new("5UjQb"), ..params(1) };
         let body = from("5ujqb");
         let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
         assert!(matches!(
@@ -261,7 +261,7 @@ mod tests {
     fn the_header_of_a_429_comes_before_its_body() {
         let throttled = |header| {
             let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
-            interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome
+            interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome
         };
         let rest = |header| match throttled(header) {
             Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|rest| rest.as_secs()),
@@ -291,7 +291,7 @@ mod tests {
     fn bytes_that_are_no_text_are_unreadable() {
         let reply = Reply { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
         let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
-        assert_eq!(interpret(&reply, &told(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
+        assert_eq!(interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -316,7 +316,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200), status in 100_u16..600, header in any::<String>()) {
             let reply = Reply { status, retry_after: Some(&header), body: &body };
-            interpret(&reply, &told(1), DateTime::UNIX_EPOCH);
+            interpret(&reply, &params(1), DateTime::UNIX_EPOCH);
         }
 
         #[test]

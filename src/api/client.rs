@@ -22,7 +22,7 @@ use crate::{
     domain::{
         observation::{Failure, Observation, Outcome},
         secret::IntegratorId,
-        transaction::Told,
+        transaction::TransactionParams,
     },
 };
 
@@ -128,8 +128,8 @@ impl Client {
     }
 
     /// Asks once for the status of a transaction.
-    pub async fn status(&self, told: &Told, clock: &Clock) -> Observation {
-        let exchange = self.exchange(self.http.get(self.url(told)), clock).await;
+    pub async fn status(&self, params: &TransactionParams, clock: &Clock) -> Observation {
+        let exchange = self.exchange(self.http.get(self.url(params)), clock).await;
         let (latency, wall) = (exchange.latency, exchange.wall);
         let came = match exchange.came {
             Ok(came) => came,
@@ -141,7 +141,7 @@ impl Client {
         let Heard { outcome, chains } = match came.cut.clone() {
             // A record that was cut short is no record; any other status speaks for itself.
             Some(cut) if came.status == 200 => Outcome::Failed(cut).into(),
-            _ => interpret(&came.reply(), told, wall),
+            _ => interpret(&came.reply(), params, wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
         let chains = redact::rewritten(&self.id, chains).unwrap_or_default();
@@ -201,14 +201,14 @@ impl Client {
         }
     }
 
-    fn url(&self, told: &Told) -> Url {
+    fn url(&self, params: &TransactionParams) -> Url {
         let mut url = self.endpoint.clone();
         url.query_pairs_mut()
-            .append_pair("transactionId", told.transaction_id.as_str())
-            .append_pair("fromChainId", told.from_chain.as_str())
-            .append_pair("toChainId", told.to_chain.as_str())
-            .append_pair("quoteId", &told.quote_id)
-            .extend_pairs(told.request_id.iter().map(|id| ("requestId", id)));
+            .append_pair("transactionId", params.transaction_id.as_str())
+            .append_pair("fromChainId", params.from_chain.as_str())
+            .append_pair("toChainId", params.to_chain.as_str())
+            .append_pair("quoteId", &params.quote_id)
+            .extend_pairs(params.request_id.iter().map(|id| ("requestId", id)));
         url
     }
 
@@ -258,7 +258,7 @@ mod tests {
     };
 
     use super::{super::fixtures, *};
-    use crate::domain::{fixtures::told, status::RouterStatus};
+    use crate::domain::{fixtures::params, status::RouterStatus};
 
     const CANARY: &str = "canary-integrator-7f3a";
 
@@ -304,13 +304,13 @@ mod tests {
     }
 
     /// One request against a server that does `play`: what it told us, and what the server read.
-    async fn ask(play: Play, told: &Told) -> (Observation, String) {
+    async fn ask(play: Play, params: &TransactionParams) -> (Observation, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/base/", listener.local_addr().unwrap());
         let patience = if matches!(play, Play::Silence | Play::Drip) { 200 } else { 10_000 };
         let client = client(&base, Duration::from_millis(patience));
         let server = tokio::spawn(async move { perform(play, listener.accept().await.unwrap().0).await });
-        let observation = client.status(told, &Clock::system()).await;
+        let observation = client.status(params, &Clock::system()).await;
         drop(client);
         (observation, server.await.unwrap())
     }
@@ -324,8 +324,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_request_is_exactly_what_the_service_asks_for() {
-        let told = Told { quote_id: "q 1&x=\u{e9}".into(), request_id: Some("r/1".into()), ..told(1) };
-        let (observation, request) = ask(reply("200 OK", fixtures::FULL), &told).await;
+        let params = TransactionParams { quote_id: "q 1&x=\u{e9}".into(), request_id: Some("r/1".into()), ..params(1) };
+        let (observation, request) = ask(reply("200 OK", fixtures::FULL), &params).await;
         let line = format!(
             "GET /base/v2/status?transactionId={}&fromChainId=42161&toChainId=8453&quoteId=q+1%26x%3D%C3%A9&requestId=r%2F1 HTTP/1.1",
             fixtures::HASH
@@ -345,7 +345,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_request_id_none_is_sent() {
-        let (observation, request) = ask(reply("404 Not Found", ""), &told(1)).await;
+        let (observation, request) = ask(reply("404 Not Found", ""), &params(1)).await;
         assert!(request.contains("&quoteId=quote-1 HTTP/1.1"), "{request}");
         assert_eq!((observation.outcome, observation.body), (Outcome::NotFound(None), Some(String::new())));
     }
@@ -354,7 +354,7 @@ mod tests {
     async fn a_redirect_is_not_followed() {
         let elsewhere = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let head = format!("302 Found\r\nlocation: http://{}/", elsewhere.local_addr().unwrap());
-        let (observation, _) = ask(reply(&head, ""), &told(1)).await;
+        let (observation, _) = ask(reply(&head, ""), &params(1)).await;
         assert_eq!(
             failure(&observation),
             "the service answered HTTP 302: it redirects, which is not followed; check the base URL"
@@ -368,14 +368,14 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
-        let observation = client(&base, Duration::from_secs(5)).status(&told(1), &Clock::system()).await;
+        let observation = client(&base, Duration::from_secs(5)).status(&params(1), &Clock::system()).await;
         assert_eq!(failure(&observation), "127.0.0.1 refuses the connection");
         assert_eq!((observation.http_status, observation.body), (None, None));
     }
 
     #[tokio::test]
     async fn a_hang_up_is_no_answer() {
-        let (observation, _) = ask(Play::Hang, &told(1)).await;
+        let (observation, _) = ask(Play::Hang, &params(1)).await;
         let said = failure(&observation);
         assert!(said.starts_with("the exchange with 127.0.0.1 failed: "), "{said}");
         assert!(!said.contains("quote-1") && !said.contains(CANARY), "{said}");
@@ -399,7 +399,7 @@ mod tests {
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
             stream
         });
-        let observation = client.status(&told(1), &Clock::system()).await;
+        let observation = client.status(&params(1), &Clock::system()).await;
         assert!(failure(&observation).starts_with("no secure connection to 127.0.0.1"), "{observation:?}");
         drop(server.await.unwrap());
     }
@@ -422,7 +422,7 @@ mod tests {
                 .unwrap_err();
             request
         });
-        let observation = client(&base, Duration::from_secs(5)).status(&told(1), &Clock::system()).await;
+        let observation = client(&base, Duration::from_secs(5)).status(&params(1), &Clock::system()).await;
         let said = failure(&observation);
         assert!(said.starts_with("the certificate of 127.0.0.1 was refused: "), "{said}");
         assert!(server.join().unwrap().is_empty());
@@ -431,7 +431,7 @@ mod tests {
     #[tokio::test]
     async fn silence_and_dripping_end_at_the_total_deadline() {
         for play in [Play::Silence, Play::Drip] {
-            let (observation, _) = ask(play, &told(1)).await;
+            let (observation, _) = ask(play, &params(1)).await;
             let deadline = Duration::from_millis(200);
             assert_eq!(observation.outcome, Outcome::Failed(Failure::TimedOut(deadline)));
             assert!(
@@ -444,10 +444,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_without_end_is_stopped_and_its_status_still_counts() {
-        let (observation, _) = ask(Play::Endless("200 OK"), &told(1)).await;
+        let (observation, _) = ask(Play::Endless("200 OK"), &params(1)).await;
         assert_eq!(failure(&observation), "the answer can't be read: the body is larger than 1 MiB");
         assert_eq!(observation.body.map(|body| body.len()), Some(HEAD_LIMIT));
-        let (observation, _) = ask(Play::Endless("429 Slow down\r\nretry-after: 9"), &told(1)).await;
+        let (observation, _) = ask(Play::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
         let rest = Some(Duration::from_secs(9));
         assert!(
             matches!(&observation.outcome, Outcome::Failed(Failure::Throttled { retry_after, .. }) if *retry_after == rest),
@@ -458,7 +458,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_breaks_off_is_no_record() {
         let short = "HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n{\"routerTransactionStatus\":\"success\"}";
-        let (observation, _) = ask(Play::Say(short.into()), &told(1)).await;
+        let (observation, _) = ask(Play::Say(short.into()), &params(1)).await;
         assert!(matches!(observation.outcome, Outcome::Failed(Failure::Transport(_))), "{observation:?}");
     }
 
@@ -475,7 +475,7 @@ mod tests {
         ];
         for body in bodies {
             for head in ["200 OK", "400 Bad Request", "401 Unauthorized", "404 Not Found", "500 Oops"] {
-                let (observation, _) = ask(reply(head, &body), &told(1)).await;
+                let (observation, _) = ask(reply(head, &body), &params(1)).await;
                 let outcome = format!("{:?}", observation.outcome);
                 assert!(!outcome.contains("canary-int"), "{head} {body}: {outcome}");
                 assert!(!observation.body.unwrap().contains(CANARY), "{head} {body}");
@@ -493,7 +493,7 @@ mod tests {
     #[tokio::test]
     async fn a_header_that_carries_the_id_does_not_print_it() {
         let client = client("https://api.example", Duration::from_secs(1));
-        let request = client.http.get(client.url(&told(1))).header("x-integrator-id", client.header.clone());
+        let request = client.http.get(client.url(&params(1))).header("x-integrator-id", client.header.clone());
         let printed = format!("{request:?} {:?}", request.try_clone().unwrap().build().unwrap());
         assert!(printed.contains("Sensitive") && !printed.contains(CANARY), "{printed}");
     }

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-/// The source hash of [`FULL`]; also that of `domain::fixtures::told(1)`.
+/// The source hash of [`FULL`]; also that of `domain::fixtures::params(1)`.
 pub const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
 
 /// A record with all that `service.md` 2.2 to 2.5 shows.

@@ -68,7 +68,7 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if let Some(oddity) = intake::oddity(&new.told.transaction_id, &new.told.from_chain) {
+    if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
         writeln!(cx.err, "warning: {oddity}")?;
     }
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
@@ -84,7 +84,7 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 }
 
 fn say(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
-    let hash = &tx.told.transaction_id;
+    let hash = &tx.params.transaction_id;
     let deadline = tx.deadline();
     let due = span::clock_time(deadline.at, cx.now.wall, cx.zone);
     let due = format!("deadline {due} ({})", deadline.basis());

@@ -175,7 +175,7 @@ fn about(reader: &Reader, alert: &Alert) -> Result<String> {
 
 fn hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
     let Subject::Transaction(row) = alert.subject else { return Ok(None) };
-    Ok(reader.header(row)?.map(|tx| tx.told.transaction_id.to_string()))
+    Ok(reader.header(row)?.map(|tx| tx.params.transaction_id.to_string()))
 }
 
 fn view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> AlertView<'a> {
@@ -264,7 +264,7 @@ fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>>
         let Some(tx) = cx.find(name)? else { return Ok(Err(Exit::Error)) };
         let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
         if alerts.is_empty() {
-            writeln!(cx.err, "nothing stands as an alert for {}", tx.told.transaction_id.short(cx.ellipsis))?;
+            writeln!(cx.err, "nothing stands as an alert for {}", tx.params.transaction_id.short(cx.ellipsis))?;
             return Ok(Err(Exit::Error));
         }
         numbers.extend(alerts.iter().map(|alert| alert.id));

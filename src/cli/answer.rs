@@ -45,7 +45,7 @@ pub fn answer(args: &AnswerArgs, cx: &mut Context, own: &Templates) -> Result<Ex
         (Some(Written::Text), _) | (None, true) => Format::Text,
     };
     let parked = tx.is_parked();
-    if tx.learned.last_checked_at.is_none() && !parked {
+    if tx.state.last_checked_at.is_none() && !parked {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` asks now")?;
     } else if tx.is_stopped() {
         writeln!(cx.err, "this transaction isn't polled any more, and the reply may be old; `hoptop check` asks now")?;
@@ -71,7 +71,7 @@ mod tests {
     };
 
     fn run(bench: &mut Bench, format: impl Into<Option<Written>>) -> (String, String) {
-        let args = AnswerArgs { transaction: fixtures::told(1).transaction_id.to_string(), format: format.into() };
+        let args = AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), format: format.into() };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!(exit.unwrap(), Exit::Fine);
         (out, err)

@@ -101,7 +101,7 @@ fn rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
     for text in &args.transactions {
         let Some(tx) = cx.find(text)? else { return Ok(None) };
         if tx.profile != cx.profile {
-            let (hash, profile) = (&tx.told.transaction_id, text::clean(&tx.profile));
+            let (hash, profile) = (&tx.params.transaction_id, text::clean(&tx.profile));
             writeln!(cx.err, "{hash} belongs to the profile `{profile}`; name it with --profile")?;
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl Checked {
     fn read(reader: &Reader, row: RowId) -> Result<Option<Self>, StoreError> {
         let Some(Listed { transaction: tx, .. }) = reader.listed(row)? else { return Ok(None) };
         let http = reader.answers(row)?.last().and_then(|answer| answer.http_status);
-        let heard = match (tx.poll_requested_at, &tx.learned.last_error, http) {
+        let heard = match (tx.poll_requested_at, &tx.state.last_error, http) {
             (Some(_), ..) => Heard::Nothing,
             (None, None, _) => Heard::News,
             (None, Some(_), Some(400)) => Heard::Rejected,
@@ -156,8 +156,8 @@ impl Checked {
     /// Whether it has ended in a way that somebody must look at.
     fn needs_attention(&self) -> bool {
         let settled_badly =
-            self.tx.is_settled() && !matches!(&self.tx.learned.status, Some(status) if status.name() == "success");
-        settled_badly || self.tx.learned.conflict.is_some() || self.heard == Heard::Rejected || self.tx.is_parked()
+            self.tx.is_settled() && !matches!(&self.tx.state.status, Some(status) if status.name() == "success");
+        settled_badly || self.tx.state.conflict.is_some() || self.heard == Heard::Rejected || self.tx.is_parked()
     }
 }
 
@@ -181,7 +181,7 @@ fn verdict(checked: &[Checked], obstacle: Option<Exit>) -> Exit {
 fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
     let Checked { tx, heard } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(cx.out, "{}  {}  {}", tx.told.transaction_id, glance::route(tx), glance::status_of(tx))?;
+    writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, glance::route(tx), glance::status_of(tx))?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
     if let Some(say) = &advice.say {
         writeln!(cx.out, "  SAY      {say}")?;
@@ -192,14 +192,14 @@ fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
         Heard::News | Heard::Rejected | Heard::Useless => &advice.act,
     };
     writeln!(cx.out, "  DO       {act}")?;
-    if let Some(message) = &tx.learned.message {
+    if let Some(message) = &tx.state.message {
         writeln!(cx.out, "  SERVICE  {message}")?;
     }
-    let older = tx.learned.last_checked_at.map_or_else(
+    let older = tx.state.last_checked_at.map_or_else(
         || "nothing is known yet".to_owned(),
         |at| format!("what stands above is {} old", span::long(span::between(at, cx.now.wall))),
     );
-    match (heard, &tx.learned.last_error) {
+    match (heard, &tx.state.last_error) {
         (Heard::News, _) => {}
         (Heard::Nothing, Some(error)) => writeln!(cx.out, "  POLL     not asked about; {older}; before: {error}")?,
         (Heard::Nothing, None) => writeln!(cx.out, "  POLL     not asked about; {older}")?,

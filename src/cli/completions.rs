@@ -75,7 +75,7 @@ pub fn answer_a_shell() {
 pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let candidate = |tx: TransactionHeader| {
         let help = format!("{} {} {}", glance::status_of(&tx), glance::route(&tx), glance::ticket(&tx));
-        Some(plain(tx.told.transaction_id.as_str())?.help(Some(text::clean(&help).into())))
+        Some(plain(tx.params.transaction_id.as_str())?.help(Some(text::clean(&help).into())))
     };
     let found = read(|reader| reader.with_hash_beginning(typed.to_str()?, MOST).ok());
     found.into_iter().flatten().filter_map(candidate).collect()
@@ -85,7 +85,7 @@ pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
 pub fn alerts(typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = read(|reader| reader.alerts_with_transactions(AlertQuery::MostUrgent(MOST)).ok()).unwrap_or_default();
     let candidate = |(alert, tx): (Alert, Option<Transaction>)| {
-        let about = tx.map_or_else(String::new, |tx| format!(" {}", tx.told.transaction_id.short("...")));
+        let about = tx.map_or_else(String::new, |tx| format!(" {}", tx.params.transaction_id.short("...")));
         CompletionCandidate::new(alert.id.to_string()).help(Some(format!("{}{about}", alert.rule).into()))
     };
     let begins = |candidate: &CompletionCandidate| begins(candidate.get_value(), typed);

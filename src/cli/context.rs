@@ -58,7 +58,7 @@ impl Context<'_> {
 
     /// The one in the profile that is in force if all have the same hash. Otherwise nobody can know which is meant.
     fn one_of_many(&mut self, text: &str, found: &[Transaction]) -> color_eyre::Result<Option<Transaction>> {
-        let keys: HashSet<_> = found.iter().map(|tx| tx.told.transaction_id.key()).collect();
+        let keys: HashSet<_> = found.iter().map(|tx| tx.params.transaction_id.key()).collect();
         let mut own = found.iter().filter(|tx| tx.profile == self.profile);
         let profiles: BTreeSet<_> = found.iter().map(|tx| tx.profile.as_str()).collect();
         if let (1, Some(tx), None) = (keys.len(), own.next(), own.next()) {
@@ -75,7 +75,7 @@ impl Context<'_> {
         };
         writeln!(self.err, "`{}` fits several transactions; {way_out}:", text::clean(text))?;
         for tx in found {
-            let (name, route) = (tx.told.transaction_id.on_chain(&tx.told.from_chain), glance::route(tx));
+            let (name, route) = (tx.params.transaction_id.on_chain(&tx.params.from_chain), glance::route(tx));
             writeln!(self.err, "  {name}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((err.as_str(), found.map(|tx| tx.id)), (note, Some(row)));
         // On two chains of one profile it stays open which is meant.
         let mut elsewhere = fixtures::new(1);
-        elsewhere.told.from_chain = crate::domain::ids::ChainId::new("10");
+        elsewhere.params.from_chain = crate::domain::ids::ChainId::new("10");
         bench.track(elsewhere);
         let (_, err, found) = bench.run(|cx| cx.find(TxHash::new(format!("0x{:064x}", 1)).as_str()).unwrap());
         assert!(found.is_none() && err.contains("OP>BASE"), "{err}");

@@ -26,7 +26,7 @@ use crate::{
     clock::Clock,
     domain::{
         operation::Operation,
-        transaction::{NewTransaction, Told},
+        transaction::{NewTransaction, TransactionParams},
     },
     intake::{LineReader, Options, Place, Taken},
     store::{Store, StoreError},
@@ -55,7 +55,7 @@ async fn run(
     signal: impl Future<Output = Exit>,
     (cx, clock): (&mut Context<'_>, &Clock),
 ) -> Result<Exit> {
-    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, told: None };
+    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = pour(args, feed, signal, &mut sink).await?;
     if let Some(totals) = totals {
         writeln!(cx.out, "{totals}")?;
@@ -73,17 +73,17 @@ pub struct Sink<'a> {
     pub clock: &'a Clock,
     /// For what is bad of it.
     pub err: &'a mut dyn Write,
-    /// Is told of what comes, if anybody wants to know.
-    pub told: Option<mpsc::Sender<Piped>>,
+    /// Where the transactions that came are reported, if anything listens.
+    pub listener: Option<mpsc::Sender<Piped>>,
 }
 
-/// What is told of an input that is followed.
+/// A report about an input that is followed.
 #[derive(Debug)]
 pub enum Piped {
     /// These are to be tracked now: what happens to them from here on is news of theirs.
-    Coming(Vec<Told>),
+    Coming(Vec<TransactionParams>),
     /// They are tracked.
-    Kept(Vec<Told>),
+    Kept(Vec<TransactionParams>),
     /// Nothing more comes: what it came to, and how it ended by itself.
     End(Option<Totals>, Exit),
 }
@@ -91,14 +91,14 @@ pub enum Piped {
 impl Sink<'_> {
     /// Who wanted to know may be gone.
     async fn tell(&self, piped: impl FnOnce() -> Piped) {
-        if let Some(told) = &self.told {
-            told.send(piped()).await.unwrap_or_default();
+        if let Some(listener) = &self.listener {
+            listener.send(piped()).await.unwrap_or_default();
         }
     }
 }
 
-fn told(batch: &[NewTransaction]) -> Vec<Told> {
-    batch.iter().map(|new| new.told.clone()).collect()
+fn params_of(batch: &[NewTransaction]) -> Vec<TransactionParams> {
+    batch.iter().map(|new| new.params.clone()).collect()
 }
 
 /// Tracks what comes until the input ends or a signal comes: what that came to, and how it ended. Of an input that can't be read
@@ -298,7 +298,7 @@ impl Following {
             return Ok(None);
         }
         let first_line = self.first_line.take().unwrap_or_default();
-        sink.tell(|| Piped::Coming(told(&batch))).await;
+        sink.tell(|| Piped::Coming(params_of(&batch))).await;
         let Sink { store, profile, clock, .. } = *sink;
         let attempt = || {
             let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
@@ -319,7 +319,7 @@ impl Following {
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
-        sink.tell(|| Piped::Kept(told(&batch))).await;
+        sink.tell(|| Piped::Kept(params_of(&batch))).await;
         Ok(None)
     }
 }

@@ -110,7 +110,7 @@ mod tests {
         bench.hear(new, with_body(RouterStatus::Success), 100);
         bench.hear(open, with_body(RouterStatus::Ongoing), 1);
         let reader = bench.store.reader().unwrap();
-        let now = reader.listed(new).unwrap().unwrap().transaction.learned.settled_at.unwrap();
+        let now = reader.listed(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
         let keep = Duration::from_secs(60);
         let goes_on = AtomicBool::new(false);
         let drop = |place| drop_old(&bench.store, keep, now, (place, &goes_on)).unwrap();
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());
         assert_eq!(last, now);
-        let record = reader.listed(old).unwrap().unwrap().transaction.learned.record;
+        let record = reader.listed(old).unwrap().unwrap().transaction.state.record;
         assert_eq!(record.map(|record| record.status), Some(RouterStatus::Success));
     }
 }

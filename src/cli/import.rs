@@ -202,7 +202,7 @@ fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let reader = cx.store.reader()?;
     for (row, fields) in report.updated.first.iter().take(UPDATES_NAMED) {
         if let Some(tx) = reader.header(*row)? {
-            writeln!(cx.out, "  updated {}: {}", tx.told.transaction_id, fields.join(", "))?;
+            writeln!(cx.out, "  updated {}: {}", tx.params.transaction_id, fields.join(", "))?;
         }
     }
     if updated > UPDATES_NAMED {
@@ -317,7 +317,7 @@ mod tests {
         );
         assert_eq!(exit.unwrap(), Exit::Fine);
         assert_eq!(bench.transactions().len(), 1);
-        assert_eq!(bench.transactions()[0].told.ticket, None);
+        assert_eq!(bench.transactions()[0].params.ticket, None);
     }
 
     #[test]

@@ -98,21 +98,21 @@ struct StepView<'a> {
 impl<'a> TransactionView<'a> {
     /// The transaction as it stands at `now`; `alerts` are those that stand for it alone.
     pub fn new(tx: &'a Transaction, alerts: &[Alert], now: DateTime<Utc>) -> Self {
-        let (told, learned) = (&tx.told, &tx.learned);
-        let record = learned.record.as_ref();
+        let (params, state) = (&tx.params, &tx.state);
+        let record = state.record.as_ref();
         let deadline = tx.deadline();
         let advice = advice::advise(tx, now, Utc.fix());
         let ends = route::ends(tx);
         let learned_warnings = record.iter().flat_map(|record| &record.warnings);
         Self {
-            transaction_id: &told.transaction_id,
-            from_chain_id: &told.from_chain,
-            to_chain_id: &told.to_chain,
-            quote_id: &told.quote_id,
+            transaction_id: &params.transaction_id,
+            from_chain_id: &params.from_chain,
+            to_chain_id: &params.to_chain,
+            quote_id: &params.quote_id,
             request_id: tx.request_id(),
             profile: &tx.profile,
-            status: learned.status.as_ref().map(RouterStatus::name),
-            raw_status: learned.status.as_ref().map(RouterStatus::raw),
+            status: state.status.as_ref().map(RouterStatus::name),
+            raw_status: state.status.as_ref().map(RouterStatus::raw),
             settled: tx.is_settled(),
             untracked: tx.tracking == Tracking::Untracked,
             bridge_status: record.and_then(|record| record.bridge_status.as_deref()),
@@ -124,26 +124,26 @@ impl<'a> TransactionView<'a> {
             steps: record.map_or_else(Vec::new, |record| record.steps.iter().map(StepView::new).collect()),
             time_spent: record.map(|record| &record.time_spent),
             error: record.and_then(|record| record.error.as_deref()),
-            estimated_route_duration: told.estimate.map(seconds),
+            estimated_route_duration: params.estimate.map(seconds),
             submitted_at: rfc3339(deadline.submitted),
             submitted_at_is_first_seen: deadline.from_first_seen,
             deadline: rfc3339(deadline.at),
             overdue: tx.is_overdue(),
             first_seen_at: rfc3339(tx.first_seen_at),
-            last_checked_at: learned.last_checked_at.map(rfc3339),
-            last_changed_at: learned.last_changed_at.map(rfc3339),
-            settled_at: learned.settled_at.map(rfc3339),
-            polls: learned.polls,
+            last_checked_at: state.last_checked_at.map(rfc3339),
+            last_changed_at: state.last_changed_at.map(rfc3339),
+            settled_at: state.settled_at.map(rfc3339),
+            polls: state.polls,
             last_error: last_error(tx),
             alerts: most_urgent_first(alerts),
-            ticket: told.ticket.as_deref(),
+            ticket: params.ticket.as_deref(),
             labels: &tx.labels,
-            from_address: told.from_address.as_deref(),
+            from_address: params.from_address.as_deref(),
             say: advice.say,
             r#do: advice.act,
             verdict: advice.verdict,
             route_kind: route::kind(tx).map(RouteKind::name),
-            message: learned.message.as_deref(),
+            message: state.message.as_deref(),
             warnings: route::contradiction(tx).into_iter().chain(learned_warnings.cloned()).collect(),
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
@@ -183,7 +183,7 @@ fn last_error(tx: &Transaction) -> Option<&str> {
         Tracking::Parked(reason) => Some(reason.as_str()),
         _ => None,
     };
-    tx.learned.last_error.as_deref().or(parked)
+    tx.state.last_error.as_deref().or(parked)
 }
 
 fn most_urgent_first(alerts: &[Alert]) -> Vec<&'static str> {
@@ -313,8 +313,8 @@ mod tests {
 
     fn full() -> Transaction {
         let mut tx = fixtures::transaction(1);
-        tx.told.estimate = Some(Duration::from_secs(900));
-        tx.told.submitted_at = Some(at(-60));
+        tx.params.estimate = Some(Duration::from_secs(900));
+        tx.params.submitted_at = Some(at(-60));
         tx.labels = vec!["vip".into()];
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.bridge_status = Some("source_gateway_called".into());
@@ -395,7 +395,7 @@ mod tests {
     fn a_parked_transaction_says_why_as_its_last_error() {
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::fails(Failure::Rejected("quoteId is missing".into())), at(1));
-        tx.learned.last_error = None;
+        tx.state.last_error = None;
         let json = serde_json::to_value(TransactionView::new(&tx, &[], at(2))).unwrap();
         assert!(json["lastError"].as_str().unwrap().contains("quoteId is missing"), "{json}");
     }

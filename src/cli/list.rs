@@ -178,7 +178,7 @@ fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8]
     [
         glance::urgency(candidate.alerts).into(),
         width::cut(&glance::status_of(tx), WIDEST, ellipsis),
-        tx.told.transaction_id.short(ellipsis),
+        tx.params.transaction_id.short(ellipsis),
         glance::route(tx),
         span::short(tx.age(now)),
         glance::due(tx, now),
@@ -205,7 +205,7 @@ mod tests {
     fn three() -> Bench {
         let bench = Bench::new();
         let mut new = fixtures::new(1);
-        new.told.ticket = Some("SUP-4412 重要".into());
+        new.params.ticket = Some("SUP-4412 重要".into());
         new.labels = vec!["two words".into()];
         bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
         bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);

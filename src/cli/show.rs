@@ -74,7 +74,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     page.legs()?;
     page.chains(&reader)?;
     page.record()?;
-    page.told()?;
+    page.params()?;
     page.words(&alerts)?;
     page.history(&history)?;
     Ok(Exit::Fine)
@@ -82,8 +82,8 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 
 fn raw(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
     let Some(body) = cx.store.reader()?.last_body(tx.id)? else {
-        let hash = &tx.told.transaction_id;
-        match tx.learned.last_checked_at {
+        let hash = &tx.params.transaction_id;
+        match tx.state.last_checked_at {
             None => writeln!(cx.err, "no body has come for {hash} yet; `hoptop check` asks now")?,
             Some(_) => {
                 writeln!(cx.err, "the store has no body for {hash}: none came, or they were dropped (see its history)")?
@@ -99,7 +99,7 @@ fn body_of(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Resul
     let reader = cx.store.reader()?;
     let of_this = |line: &HistoryLine| matches!(line, HistoryLine::Observation(own, _) if own.id == answer);
     if !reader.history(tx.id)?.iter().any(of_this) {
-        writeln!(cx.err, "{answer} is no answer about {}; its history has the numbers", tx.told.transaction_id)?;
+        writeln!(cx.err, "{answer} is no answer about {}; its history has the numbers", tx.params.transaction_id)?;
         return Ok(Exit::Error);
     }
     match reader.body(answer)? {
@@ -148,7 +148,7 @@ struct ShowView<'a> {
 
 /// What the service said of the two chains; of one chain for both ends once.
 fn chains_of(tx: &Transaction, reader: &Reader) -> color_eyre::Result<Vec<ChainConfig>> {
-    let (from, to) = (&tx.told.from_chain, &tx.told.to_chain);
+    let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let ends = std::iter::once(from).chain((to != from).then_some(to));
     let found = ends.filter_map(|id| reader.chain(&tx.profile, id).transpose());
     Ok(found.collect::<Result<_, _>>()?)
@@ -178,9 +178,9 @@ impl Page<'_> {
     fn verdict(&mut self) -> io::Result<()> {
         let tx = self.tx;
         let advice = advice::advise(tx, self.now.wall, self.zone);
-        writeln!(self.out, "{}\n", tx.told.transaction_id)?;
+        writeln!(self.out, "{}\n", tx.params.transaction_id)?;
         let checked = tx
-            .learned
+            .state
             .last_checked_at
             .map_or_else(String::new, |at| format!("; checked {} ago", span::long(span::between(at, self.now.wall))));
         self.field("VERDICT", &format!("{}{checked}", advice.verdict))?;
@@ -225,15 +225,15 @@ impl Page<'_> {
     }
 
     fn record(&mut self) -> io::Result<()> {
-        let learned = &self.tx.learned;
-        let since = learned.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock(at)));
+        let state = &self.tx.state;
+        let since = state.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock(at)));
         writeln!(self.out)?;
         self.field("status", &format!("{}{since}", glance::status_of(self.tx)))?;
-        self.optional("message", learned.message.as_deref())?;
-        if let Some(record) = &learned.record {
+        self.optional("message", state.message.as_deref())?;
+        if let Some(record) = &state.record {
             self.answer(record)?;
         }
-        self.optional("last error", learned.last_error.as_deref())?;
+        self.optional("last error", state.last_error.as_deref())?;
         if let Tracking::Parked(reason) = &self.tx.tracking {
             self.field("parked", &format!("not polled: {reason}"))?;
         }
@@ -263,7 +263,7 @@ impl Page<'_> {
         record.warnings.iter().try_for_each(|warning| self.field("warning", warning))
     }
 
-    fn told(&mut self) -> io::Result<()> {
+    fn params(&mut self) -> io::Result<()> {
         let tx = self.tx;
         let deadline = tx.deadline();
         let stand_in = if deadline.from_first_seen { " (first seen; when it was submitted isn't known)" } else { "" };
@@ -271,15 +271,15 @@ impl Page<'_> {
         writeln!(self.out)?;
         self.field("submitted", &format!("{submitted}{stand_in}"))?;
         self.field("deadline", &format!("{due} ({})", deadline.basis()))?;
-        self.field("quoteId", &tx.told.quote_id)?;
+        self.field("quoteId", &tx.params.quote_id)?;
         self.optional("requestId", tx.request_id())?;
-        self.optional("fromAddress", tx.told.from_address.as_deref())?;
+        self.optional("fromAddress", tx.params.from_address.as_deref())?;
         self.field("profile", &text::clean(&tx.profile))
     }
 
     fn words(&mut self, alerts: &[Alert]) -> io::Result<()> {
         let tx = self.tx;
-        self.optional("ticket", tx.told.ticket.as_deref())?;
+        self.optional("ticket", tx.params.ticket.as_deref())?;
         self.optional("labels", Some(tx.labels.join(", ")).filter(|labels| !labels.is_empty()).as_deref())?;
         tx.notes.iter().try_for_each(|note| self.field("note", note))?;
         let mut alerts: Vec<_> = alerts.iter().collect();
@@ -357,7 +357,7 @@ mod tests {
     fn tracked() -> (Bench, RowId) {
         let bench = Bench::new();
         let mut new = fixtures::new(1);
-        new.told.ticket = Some("SUP-1".into());
+        new.params.ticket = Some("SUP-1".into());
         new.labels = vec!["vip".into()];
         new.notes = vec!["user asked".into()];
         let row = bench.track(new);

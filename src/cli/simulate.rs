@@ -115,17 +115,17 @@ fn write_batch(path: &Path, transfers: &[NewTransaction]) -> Result<()> {
         "ticket",
         "labels",
     ])?;
-    for NewTransaction { told, labels, .. } in transfers {
+    for NewTransaction { params, labels, .. } in transfers {
         writer.write_record([
-            told.transaction_id.as_str(),
-            told.from_chain.as_str(),
-            told.to_chain.as_str(),
-            &told.quote_id,
-            told.request_id.as_deref().unwrap_or_default(),
-            &told.estimate.map_or_else(String::new, |estimate| estimate.as_secs_f64().to_string()),
-            &told.submitted_at.map_or_else(String::new, crate::domain::span::rfc3339),
-            told.from_address.as_deref().unwrap_or_default(),
-            told.ticket.as_deref().unwrap_or_default(),
+            params.transaction_id.as_str(),
+            params.from_chain.as_str(),
+            params.to_chain.as_str(),
+            &params.quote_id,
+            params.request_id.as_deref().unwrap_or_default(),
+            &params.estimate.map_or_else(String::new, |estimate| estimate.as_secs_f64().to_string()),
+            &params.submitted_at.map_or_else(String::new, crate::domain::span::rfc3339),
+            params.from_address.as_deref().unwrap_or_default(),
+            params.ticket.as_deref().unwrap_or_default(),
             &labels.join(";"),
         ])?;
     }

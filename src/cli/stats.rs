@@ -17,7 +17,7 @@ use crate::{
     budget::Ledger,
     domain::{
         chains,
-        experience::Experience,
+        duration_stats::DurationStats,
         forecast::{self, Evidence, Quantile},
         histogram::percentile,
         ids::ChainId,
@@ -129,7 +129,7 @@ struct IndexingView<'a> {
 
 impl<'a> IndexingView<'a> {
     /// The best known chains first.
-    fn all(experience: &'a Experience) -> Vec<Self> {
+    fn all(duration_stats: &'a DurationStats) -> Vec<Self> {
         let seconds = |evidence: &Evidence, quantile| forecast::indexing(evidence).quantile(quantile).as_secs_f64();
         let view = |(chain, evidence): (&'a ChainId, &Evidence)| Self {
             chain_id: chain.as_str(),
@@ -137,7 +137,7 @@ impl<'a> IndexingView<'a> {
             p50: seconds(evidence, Quantile::P50),
             p95: seconds(evidence, Quantile::P95),
         };
-        let mut views: Vec<_> = experience.chains.iter().map(view).collect();
+        let mut views: Vec<_> = duration_stats.chains.iter().map(view).collect();
         views.sort_by_key(|view| (Reverse(view.timed), view.chain_id));
         views
     }
@@ -214,7 +214,7 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
     fn from(stats: &'a RouteStats) -> Self {
         let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.took, share));
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
-        let forecast = learned(stats).map(|[p50, p90]| ForecastView { p50: p50.as_secs_f64(), p90: p90.as_secs_f64() });
+        let forecast = state(stats).map(|[p50, p90]| ForecastView { p50: p50.as_secs_f64(), p90: p90.as_secs_f64() });
         Self {
             from_chain_id: stats.route.from.as_str(),
             to_chain_id: stats.route.to.as_str(),
@@ -237,8 +237,8 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let mut routes = reader.routes(&cx.profile)?;
     // The busiest first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
-    let experience = reader.experience(&cx.profile)?;
-    let indexing = IndexingView::all(&experience);
+    let duration_stats = reader.duration_stats(&cx.profile)?;
+    let indexing = IndexingView::all(&duration_stats);
     if args.json {
         let view = StatsView {
             indexing,
@@ -253,7 +253,7 @@ pub fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
         writeln!(cx.out, "nothing is tracked yet")?;
     }
     table::write(COLUMNS, &routes.iter().map(row).collect::<Vec<_>>(), cx.out)?;
-    if routes.iter().any(|stats| learned(stats).is_none()) {
+    if routes.iter().any(|stats| state(stats).is_none()) {
         let least = forecast::LEAST_EVIDENCE;
         writeln!(cx.out, "Until {least} transfers of a route are timed, the forecast is each one's own estimate.")?;
     }
@@ -279,7 +279,7 @@ fn row(stats: &RouteStats) -> [String; 8] {
     };
     let spans = [50, 90, 99].map(|share| percentile(&past.took, share).map_or_else(|| "-".into(), span::long));
     let [p50, p90, p99] = spans;
-    let forecast = learned(stats).map(|spans| spans.map(span::long).join(" / "));
+    let forecast = state(stats).map(|spans| spans.map(span::long).join(" / "));
     [
         format!("{}>{}{gmp}", name(&route.from), name(&route.to)),
         outcomes.values().sum::<u64>().to_string(),
@@ -292,8 +292,8 @@ fn row(stats: &RouteStats) -> [String; 8] {
     ]
 }
 
-/// The learned half and nine in ten, without any estimate; nothing until there is enough evidence.
-fn learned(stats: &RouteStats) -> Option<[Duration; 2]> {
+/// The observed median and 90th percentile, without any estimate; nothing until there is enough evidence.
+fn state(stats: &RouteStats) -> Option<[Duration; 2]> {
     let evidence = &stats.past.evidence;
     let median = Duration::try_from_secs_f64(evidence.mean.exp()).ok().filter(|_| evidence.is_enough())?;
     let forecast = forecast::settling(Some(median), evidence);
@@ -310,7 +310,7 @@ mod tests {
         let bench = Bench::new();
         for number in 1..=31 {
             let mut new = fixtures::new(number);
-            new.told.submitted_at = Some(super::super::context::testing::at(-600));
+            new.params.submitted_at = Some(super::super::context::testing::at(-600));
             let row = bench.track(new);
             let ends = 100 + 10 * (number - 1);
             bench.hear(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
@@ -356,7 +356,7 @@ mod tests {
         let mut bench = Bench::new();
         for number in 1..=25 {
             let mut new = fixtures::new(number);
-            new.told.submitted_at = Some(super::super::context::testing::at(0));
+            new.params.submitted_at = Some(super::super::context::testing::at(0));
             let row = bench.track(new);
             bench.hear(row, fixtures::says(RouterStatus::NotFound), 28);
             bench.hear(row, fixtures::says(RouterStatus::Ongoing), 32);

@@ -152,7 +152,7 @@ mod tests {
     use crate::domain::fixtures;
 
     fn hash(number: i64) -> String {
-        fixtures::told(number).transaction_id.to_string()
+        fixtures::params(number).transaction_id.to_string()
     }
 
     fn stop(bench: &mut Bench, numbers: &[i64]) -> (String, String, Exit) {

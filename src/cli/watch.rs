@@ -366,7 +366,7 @@ impl<'a> Watching<'a> {
     fn passes(&self, listed: &Listed<RecordSummary>, now: DateTime<Utc>) -> bool {
         let Listed { transaction: tx, alerts } = listed;
         let is_wanted = match &self.came {
-            Some(came) => came.holds(&tx.told),
+            Some(came) => came.holds(&tx.params),
             None => self.filter.matches(&Candidate { tx, alerts }, now),
         };
         tx.profile == self.profile && is_wanted
@@ -391,7 +391,7 @@ impl<'a> Watching<'a> {
         for listed in seen.changed.values() {
             let tx = &listed.transaction;
             let own = tx.profile == self.profile;
-            self.answered |= own && tx.learned.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
+            self.answered |= own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
             if self.chosen.contains_key(&tx.id) || self.passes(listed, now) {
                 self.chosen.insert(tx.id, Progress::from(tx));
             }
@@ -450,7 +450,7 @@ impl<'a> Watching<'a> {
             other => other.sentence(),
         };
         match tx {
-            Some(tx) => format!("{time}  {}  {}  {what}", tx.told.transaction_id.short("..."), glance::route(tx)),
+            Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), glance::route(tx)),
             None => format!("{time}  {what}"),
         }
     }

@@ -57,8 +57,8 @@ pub struct Advice {
 
 /// The conditions that hold for a transaction at `now`, the most urgent first.
 pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
-    let learned = &tx.learned;
-    let status = learned.status.as_ref();
+    let state = &tx.state;
+    let status = state.status.as_ref();
     let holds = |rule: &Rule| match rule {
         Rule::Overdue => tx.is_overdue(),
         Rule::PartialSuccess => status == Some(&RouterStatus::PartialSuccess),
@@ -71,10 +71,10 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
             status == Some(&RouterStatus::NotFound) && tx.age(now) >= tx.not_found_limit() && !is_not_filled(tx)
         }
         Rule::Rejected => tx.is_parked(),
-        Rule::Regressed => learned.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
+        Rule::Regressed => state.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
         Rule::PollFailing => {
-            learned.failures >= POLL_FAILING.0
-                && learned.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)
+            state.failures >= POLL_FAILING.0
+                && state.failing_since.is_some_and(|since| span::between(since, now) >= POLL_FAILING.1)
         }
         Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => false,
     };
@@ -91,14 +91,14 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| held.contains(rule)) {
         return Situation::Alert(rule);
     }
-    match (held.first(), &tx.learned.status) {
+    match (held.first(), &tx.state.status) {
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => return Situation::RefundWatched,
         (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasUnseen,
         (Some(Rule::Overdue), Some(RouterStatus::NotFound)) if !is_not_filled(tx) => return Situation::OverdueUnseen,
         (Some(rule), _) => return Situation::Alert(*rule),
         (None, _) => {}
     }
-    match &tx.learned.status {
+    match &tx.state.status {
         None if learned_nothing(tx) => Situation::Unanswered,
         None => Situation::Unasked,
         Some(RouterStatus::Success) => Situation::Completed,
@@ -111,18 +111,18 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
 
 /// Whether the service's last 404 said so.
 fn is_not_filled(tx: &Transaction) -> bool {
-    let said = tx.learned.message.as_deref().unwrap_or_default().to_lowercase();
-    tx.learned.status == Some(RouterStatus::NotFound) && said.contains("not filled")
+    let said = tx.state.message.as_deref().unwrap_or_default().to_lowercase();
+    tx.state.status == Some(RouterStatus::NotFound) && said.contains("not filled")
 }
 
 /// Whether requests went out and brought nothing of the transaction.
 fn learned_nothing(tx: &Transaction) -> bool {
-    tx.learned.status.is_none() && tx.learned.last_error.is_some()
+    tx.state.status.is_none() && tx.state.last_error.is_some()
 }
 
 /// Where the bridge's explorer shows it.
 pub fn bridge_link(tx: &Transaction) -> Option<&str> {
-    tx.learned.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
+    tx.state.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
 }
 
 /// The verdict on a transaction, what to say and what to do, with times in `zone`.
@@ -135,10 +135,10 @@ pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice
         "destination" => tx.to_name(),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
         // `from_address`; a test holds that the table names nothing else.
-        _ => tx.told.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
+        _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
-    let carries_error = tx.learned.record.as_ref().is_some_and(|record| record.error.is_some());
+    let carries_error = tx.state.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
         Situation::Waiting if carries_error => "nothing yet, though the record carries an error: read it",
         _ => act,
@@ -150,7 +150,7 @@ pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice
 /// What is to be added where all seems well, and polls have failed since that was seen.
 fn failed_since(tx: &Transaction, situation: Situation) -> String {
     let seems_well = matches!(situation, Situation::Waiting | Situation::Indexing | Situation::NotFilled);
-    match tx.learned.failures {
+    match tx.state.failures {
         failures if failures == 0 || !seems_well => String::new(),
         1 => "; but the last poll failed, so this may be old".to_owned(),
         failures => format!("; but the last {failures} polls failed, so this may be old"),
@@ -173,7 +173,7 @@ fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
 
 fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let deadline = tx.deadline();
-    let checked = tx.learned.last_checked_at.map_or_else(String::new, |at| span::clock_time(at, now, zone));
+    let checked = tx.state.last_checked_at.map_or_else(String::new, |at| span::clock_time(at, now, zone));
     let in_status = span::long(tx.status_age(now));
     let needs_gas = || match tx.status_age(now) {
         age if age < Duration::from_secs(1) => "NEEDS GAS, just seen".to_owned(),
@@ -186,11 +186,11 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
-        Situation::Completed if tx.told.submitted_at.is_none() => {
+        Situation::Completed if tx.params.submitted_at.is_none() => {
             format!("COMPLETED {} after we first saw it", span::long(tx.age(now)))
         }
         Situation::Completed => format!("COMPLETED {} {}", in_or_at_most(tx, now), span::long(tx.age(now))),
-        Situation::Untracked => match &tx.learned.status {
+        Situation::Untracked => match &tx.state.status {
             Some(status) => format!("NOT POLLED any more; {status} at the last answer, {checked}"),
             None => "NOT POLLED any more, and no status ever came".into(),
         },
@@ -205,13 +205,13 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
             Rule::RefundSlow => format!("REFUND SLOW, {in_status}"),
             Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
             Rule::Rejected => "REJECTED by the service".into(),
-            Rule::Regressed => match (&tx.learned.conflict, &tx.learned.status) {
+            Rule::Regressed => match (&tx.state.conflict, &tx.state.status) {
                 (Some(conflict), _) => format!("CONTRADICTION: {conflict}"),
                 (None, Some(status)) if status.raw().is_empty() => "NO STATUS came with the answer".into(),
                 (None, Some(status)) => format!("UNKNOWN STATUS `{}`", status.raw()),
                 (None, None) => "UNKNOWN STATUS".into(),
             },
-            Rule::PollFailing => format!("NO ANSWER, {} failures in a row", tx.learned.failures),
+            Rule::PollFailing => format!("NO ANSWER, {} failures in a row", tx.state.failures),
             Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => rule.name().to_uppercase(),
         },
     }
@@ -221,9 +221,9 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
 fn in_or_at_most(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
     /// So soon after it was tracked nothing but the first answers came.
     const FIRST: Duration = Duration::from_secs(10);
-    let unseen = tx.told.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
-    let watched = tx.learned.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
-    if unseen * 2 > tx.age(now) && (tx.learned.polls <= 1 || watched <= FIRST) { "in at most" } else { "in" }
+    let unseen = tx.params.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
+    let watched = tx.state.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
+    if unseen * 2 > tx.age(now) && (tx.state.polls <= 1 || watched <= FIRST) { "in at most" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
@@ -450,7 +450,7 @@ mod tests {
         let verdict = |seen_after: i64, answers: &[i64]| {
             let mut tx = fixtures::transaction(1);
             let submitted = tx.first_seen_at;
-            tx.told.submitted_at = Some(submitted);
+            tx.params.submitted_at = Some(submitted);
             tx.first_seen_at = submitted + TimeDelta::minutes(seen_after);
             for seconds in answers {
                 tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::seconds(*seconds));

@@ -75,19 +75,19 @@ const FIELDS: &[(&str, Kind, Value)] = &[
     ("verdict", Kind::Words, |facts| facts.advice().verdict),
     ("say", Kind::Say, |facts| facts.advice().say.unwrap_or_default()),
     ("do", Kind::Words, |facts| facts.advice().act),
-    ("hash", Kind::Code, |facts| facts.tx.told.transaction_id.to_string()),
+    ("hash", Kind::Code, |facts| facts.tx.params.transaction_id.to_string()),
     ("route", Kind::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
     ("from", Kind::Words, |facts| facts.tx.from_name()),
     ("to", Kind::Words, |facts| facts.tx.to_name()),
-    ("from_chain", Kind::Code, |facts| facts.tx.told.from_chain.to_string()),
-    ("to_chain", Kind::Code, |facts| facts.tx.told.to_chain.to_string()),
-    ("quote_id", Kind::Code, |facts| facts.tx.told.quote_id.clone()),
+    ("from_chain", Kind::Code, |facts| facts.tx.params.from_chain.to_string()),
+    ("to_chain", Kind::Code, |facts| facts.tx.params.to_chain.to_string()),
+    ("quote_id", Kind::Code, |facts| facts.tx.params.quote_id.clone()),
     ("request_id", Kind::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
-    ("ticket", Kind::Words, |facts| facts.tx.told.ticket.clone().unwrap_or_default()),
+    ("ticket", Kind::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
     ("status", Kind::Words, |facts| facts.status()),
-    ("message", Kind::Words, |facts| facts.tx.learned.message.clone().unwrap_or_default()),
+    ("message", Kind::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
     ("error", Kind::Words, |facts| facts.record_text(|record| record.error.clone())),
-    ("last_try", Kind::Words, |facts| facts.tx.learned.last_error.clone().unwrap_or_default()),
+    ("last_try", Kind::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
     ("submitted", Kind::Words, |facts| facts.submitted()),
     ("deadline", Kind::Words, |facts| facts.deadline()),
     ("refund_to", Kind::Code, |facts| facts.refund_to()),
@@ -114,13 +114,13 @@ impl Facts<'_> {
     }
 
     fn record_text(&self, text: fn(&super::record::StatusRecord) -> Option<String>) -> String {
-        self.tx.learned.record.as_ref().and_then(text).unwrap_or_default()
+        self.tx.state.record.as_ref().and_then(text).unwrap_or_default()
     }
 
     fn status(&self) -> String {
-        let learned = &self.tx.learned;
-        let Some(status) = &learned.status else { return String::new() };
-        let since = learned.status_since.map_or_else(String::new, |at| format!(", first seen {}", self.stamp(at)));
+        let state = &self.tx.state;
+        let Some(status) = &state.status else { return String::new() };
+        let since = state.status_since.map_or_else(String::new, |at| format!(", first seen {}", self.stamp(at)));
         format!("{status}{since}")
     }
 
@@ -140,12 +140,12 @@ impl Facts<'_> {
     }
 
     fn refund_to(&self) -> String {
-        let refunds = self.tx.learned.status == Some(super::status::RouterStatus::Refund);
-        self.tx.told.from_address.clone().filter(|_| refunds).unwrap_or_default()
+        let refunds = self.tx.state.status == Some(super::status::RouterStatus::Refund);
+        self.tx.params.from_address.clone().filter(|_| refunds).unwrap_or_default()
     }
 
     fn as_of(&self) -> String {
-        match (self.tx.learned.last_checked_at, &self.tx.learned.last_error) {
+        match (self.tx.state.last_checked_at, &self.tx.state.last_error) {
             (Some(at), _) => self.stamp(at),
             (None, Some(_)) => "no status came yet".into(),
             (None, None) => "not checked yet".into(),
@@ -155,7 +155,7 @@ impl Facts<'_> {
     /// How old that is.
     fn age(&self) -> String {
         let age = |at| span::long(span::between(at, self.now));
-        self.tx.learned.last_checked_at.map(age).unwrap_or_default()
+        self.tx.state.last_checked_at.map(age).unwrap_or_default()
     }
 }
 
@@ -407,8 +407,8 @@ mod tests {
         full.from.url = Some("https://arb.example/tx/0x1".into());
         full.error = Some("no solver".into());
         let change = |tx: &mut Transaction| {
-            tx.told.from_address = Some("0xabc".into());
-            tx.told.submitted_at = Some(tx.first_seen_at - minutes(3));
+            tx.params.from_address = Some("0xabc".into());
+            tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         };
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, Format::Text);
         let expected = "REFUND under way for 2m
@@ -432,7 +432,7 @@ As of         1970-01-01 00:01:00 UTC";
         full.from.url = Some("https://arb.example/tx/0x1".into());
         full.bridge_url = Some("https://bridge.example/0x1".into());
         let mut tx = fixtures::transaction(1);
-        tx.told.request_id = Some("9c1e-77".into());
+        tx.params.request_id = Some("9c1e-77".into());
         let now = tx.first_seen_at + minutes(40);
         tx.apply(&fixtures::answer(Outcome::Record(Box::new(full))), now);
         let expected = "transactionId  0x0000000000000000000000000000000000000000000000000000000000000001
@@ -456,7 +456,7 @@ As of          1970-01-01 00:40:00 UTC";
         let mut hostile = StatusRecord::bare(RouterStatus::NeedsGas);
         hostile.bridge_url = Some("https://bridge.example/a_b?c=*".into());
         hostile.error = Some(said.into());
-        let change = |tx: &mut Transaction| tx.told.to_chain = ChainId::new("*x*");
+        let change = |tx: &mut Transaction| tx.params.to_chain = ChainId::new("*x*");
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, Format::Markdown);
         for part in [
             "**NEEDS GAS for 2m**",

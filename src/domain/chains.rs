@@ -96,11 +96,11 @@ pub fn meant(typed: &str) -> Vec<&'static Chain> {
     if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
 }
 
-/// At most five letters for a narrow column: the table's short name, else the `learned` name in capitals, else the ID, cut
+/// At most five letters for a narrow column: the table's short name, else the `state` name in capitals, else the ID, cut
 /// to fit.
-pub fn short_name(id: &ChainId, learned: Option<&str>) -> String {
+pub fn short_name(id: &ChainId, state: Option<&str>) -> String {
     let first = |text: &str| text.chars().filter(|letter| *letter != ' ').take(5).collect::<String>();
-    match (find(id), learned) {
+    match (find(id), state) {
         (Some(chain), _) => chain.short.clone(),
         (None, Some(name)) => first(&name.to_uppercase()),
         (None, None) => first(id.as_str()),

@@ -118,7 +118,7 @@ pub enum What {
         /// Which one.
         id: i64,
     },
-    /// What we were told of it changed.
+    /// Its parameters changed.
     Edited {
         /// The fields that differ; of what a person set themselves with what they are now.
         fields: Vec<String>,
@@ -185,7 +185,7 @@ pub enum Turned {
 }
 
 impl What {
-    /// What we were told of these differs from now on.
+    /// The parameters of these differ from now on.
     pub fn edited(fields: Vec<String>) -> Self {
         Self::Edited { fields, turned: None }
     }

@@ -14,12 +14,12 @@ use super::{
     quote::{Amount, QuoteRequest},
     record::StatusRecord,
     status::RouterStatus,
-    transaction::{ChainNames, Learned, NewTransaction, Told, Tracking, Transaction},
+    transaction::{ChainNames, NewTransaction, Tracking, Transaction, TransactionParams, TransactionState},
 };
 
-/// What is told of the transaction number `number`: Arbitrum to Base, no estimate, no submission time.
-pub fn told(number: i64) -> Told {
-    Told {
+/// The parameters of the transaction number `number`: Arbitrum to Base, no estimate, no submission time.
+pub fn params(number: i64) -> TransactionParams {
+    TransactionParams {
         transaction_id: TxHash::new(format!("0x{number:064x}")),
         from_chain: ChainId::new("42161"),
         to_chain: ChainId::new("8453"),
@@ -34,7 +34,7 @@ pub fn told(number: i64) -> Told {
 
 /// The same as a new transaction.
 pub fn new(number: i64) -> NewTransaction {
-    NewTransaction::from(told(number))
+    NewTransaction::from(params(number))
 }
 
 /// The same as a tracked one, first seen at the Unix epoch and never asked about.
@@ -42,7 +42,7 @@ pub fn transaction(number: i64) -> Transaction {
     Transaction {
         id: RowId(number),
         profile: "default".into(),
-        told: told(number),
+        params: params(number),
         labels: Vec::new(),
         notes: Vec::new(),
         first_seen_at: DateTime::UNIX_EPOCH,
@@ -50,7 +50,7 @@ pub fn transaction(number: i64) -> Transaction {
         poll_requested_at: None,
         indexing: Evidence::default(),
         tracking: Tracking::Active,
-        learned: Learned::default(),
+        state: TransactionState::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// So many durations are needed before they count against the estimate.
 pub const LEAST_EVIDENCE: u64 = 20;
-/// The spread of the logarithm until it is learned.
+/// The spread of the logarithm until enough durations are observed.
 pub const PRIOR_SIGMA: f64 = 0.8;
 /// How many durations an estimate weighs as much as, once there are enough of them: it is made for this very transfer.
 const ESTIMATE_STRENGTH: f64 = 20.0;

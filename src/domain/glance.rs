@@ -83,7 +83,7 @@ pub const REFUSED: &str = "X refused";
 
 /// The status of a transaction; before the first, whether the service refused to give one.
 pub fn status_of<R>(tx: &Transaction<R>) -> String {
-    match (&tx.learned.status, &tx.tracking) {
+    match (&tx.state.status, &tx.tracking) {
         (None, Tracking::Parked(_)) => REFUSED.into(),
         (known, _) => status(known.as_ref()),
     }
@@ -96,8 +96,8 @@ pub fn status_in_words(status: Option<&RouterStatus>) -> String {
 
 /// What to call a transaction where nobody sees a table: its hash, cut, its route in words, its ticket.
 pub fn name_in_words(tx: &Transaction) -> String {
-    let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
-    let name = format!("{} {} to {}{ticket}", tx.told.transaction_id.short("..."), tx.from_name(), tx.to_name());
+    let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
+    let name = format!("{} {} to {}{ticket}", tx.params.transaction_id.short("..."), tx.from_name(), tx.to_name());
     text::clean(&name)
 }
 
@@ -110,17 +110,17 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
             None => format!(", due in {due}"),
         },
     };
-    let checked = match tx.learned.last_checked_at {
+    let checked = match tx.state.last_checked_at {
         _ if tx.is_stopped() => "not polled any more".to_owned(),
         Some(at) => format!("checked {} ago", span::short(span::between(at, now))),
         None => "not checked yet".to_owned(),
     };
-    let status = text::clean(&status_in_words(tx.learned.status.as_ref()));
+    let status = text::clean(&status_in_words(tx.state.status.as_ref()));
     let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
-    let age = match &tx.learned.status {
+    let age = match &tx.state.status {
         _ if !tx.is_settled() => format!("{age} old"),
         Some(RouterStatus::Refund) => "not watched any more".to_owned(),
-        _ if tx.told.submitted_at.is_none() => format!("settled {age} after it was first seen"),
+        _ if tx.params.submitted_at.is_none() => format!("settled {age} after it was first seen"),
         _ => format!("took {age}"),
     };
     let parked = if tx.is_parked() { ", refused by the service" } else { "" };
@@ -129,8 +129,8 @@ pub fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> S
 
 /// Where from and where to: `ARB>BASE`.
 pub fn route<R>(tx: &Transaction<R>) -> String {
-    let from = chains::short_name(&tx.told.from_chain, tx.chain_names.from.as_deref());
-    let to = chains::short_name(&tx.told.to_chain, tx.chain_names.to.as_deref());
+    let from = chains::short_name(&tx.params.from_chain, tx.chain_names.from.as_deref());
+    let to = chains::short_name(&tx.params.to_chain, tx.chain_names.to.as_deref());
     format!("{from}>{to}")
 }
 
@@ -149,17 +149,17 @@ pub fn checked(tx: &Transaction, now: DateTime<Utc>) -> String {
     if tx.is_stopped() {
         return "stopped".into();
     }
-    tx.learned.last_checked_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
+    tx.state.last_checked_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
 }
 
 /// The time since the last news.
 pub fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
-    tx.learned.last_changed_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
+    tx.state.last_changed_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
 }
 
 /// The ticket, or else the first label.
 pub fn ticket<R>(tx: &Transaction<R>) -> &str {
-    tx.told.ticket.as_deref().or(tx.labels.first().map(String::as_str)).unwrap_or("-")
+    tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str)).unwrap_or("-")
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_row_is_a_sentence_too() {
         let mut tx = fixtures::transaction(1);
-        tx.told.ticket = Some("SUP-1\u{1b}[2J".into());
+        tx.params.ticket = Some("SUP-1\u{1b}[2J".into());
         let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
         let (seen, late) = (at(60), at(960));
         let name = "0x0000...0001 Arbitrum to Base, ticket SUP-1[2J";

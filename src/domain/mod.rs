@@ -13,7 +13,7 @@ pub mod chains;
 pub mod change;
 pub mod deadline;
 pub mod difference;
-pub mod experience;
+pub mod duration_stats;
 pub mod filter;
 #[cfg(test)]
 pub mod fixtures;

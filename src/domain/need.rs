@@ -20,7 +20,7 @@ pub const SHORT: f64 = 0.9;
 
 /// Until when this transaction is young: not known to the service yet, and only just submitted.
 pub fn young_until<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
-    let is_unseen = tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
+    let is_unseen = tx.state.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     is_unseen.then(|| tx.deadline().submitted.checked_add_signed(YOUNG)).flatten()
 }
 

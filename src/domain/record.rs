@@ -208,11 +208,11 @@ impl RecordView for RecordSummary {
 
 /// A chain's name for people: what the service called it in this record, the shipped table's, what the service called it
 /// elsewhere, its ID. The table comes before the latter, so that one odd answer doesn't rename a chain everywhere.
-pub fn chain_name(in_record: Option<&str>, learned: Option<&str>, id: &ChainId) -> String {
+pub fn chain_name(in_record: Option<&str>, state: Option<&str>, id: &ChainId) -> String {
     in_record
         .map(str::to_owned)
         .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
-        .or_else(|| learned.map(str::to_owned))
+        .or_else(|| state.map(str::to_owned))
         .unwrap_or_else(|| id.to_string())
 }
 

@@ -43,12 +43,12 @@ impl RouteKind {
 
 /// The kind of a transaction's route, as far as the service has let it be known.
 pub fn kind(tx: &Transaction) -> Option<RouteKind> {
-    let carries_a_message = tx.learned.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
-    if tx.told.from_chain == tx.told.to_chain {
+    let carries_a_message = tx.state.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
+    if tx.params.from_chain == tx.params.to_chain {
         return Some(RouteKind::SameChain);
     }
     // Of the link nothing follows: deployments put links to intents there too.
-    match tx.learned.status {
+    match tx.state.status {
         _ if carries_a_message => Some(RouteKind::Bridged),
         Some(RouterStatus::Refund) => Some(RouteKind::Intents),
         Some(RouterStatus::NeedsGas) => Some(RouteKind::Bridged),
@@ -58,12 +58,12 @@ pub fn kind(tx: &Transaction) -> Option<RouteKind> {
 
 /// A sentence if the answer doesn't fit what kind of route this is, or where we were told that it starts.
 pub fn contradiction(tx: &Transaction) -> Option<String> {
-    let said = tx.learned.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
-    if let Some(said) = said.filter(|said| **said != tx.told.from_chain) {
-        let told = &tx.told.from_chain;
-        return Some(format!("we were told that it starts on {told}, and the service says {said}"));
+    let said = tx.state.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
+    if let Some(said) = said.filter(|said| **said != tx.params.from_chain) {
+        let params = &tx.params.from_chain;
+        return Some(format!("we were told that it starts on {params}, and the service says {said}"));
     }
-    match (tx.learned.status.as_ref()?, kind(tx)?) {
+    match (tx.state.status.as_ref()?, kind(tx)?) {
         (RouterStatus::NeedsGas, RouteKind::SameChain) => {
             Some("needs_gas applies to bridged routes only, yet source and destination are one chain".into())
         }
@@ -120,13 +120,13 @@ pub struct Ends<'a> {
     pub hop: Option<End<'a>>,
 }
 
-/// The ends of a transfer. The source's hash is what we were told until the service says otherwise. If `toChain` is another
+/// The ends of a transfer. The source's hash is the given one until the service says otherwise. If `toChain` is another
 /// chain than we were told it is a hop, and the last entry of `routeStatus` is the real end.
 pub fn ends(tx: &Transaction) -> Ends<'_> {
-    let (from, to) = (&tx.told.from_chain, &tx.told.to_chain);
-    let record = tx.learned.record.as_ref();
+    let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
+    let record = tx.state.record.as_ref();
     let source = record.map_or_else(|| End::unknown(from), |record| End::new(&record.from, from));
-    let source = End { transaction_id: source.transaction_id.or(Some(&tx.told.transaction_id)), ..source };
+    let source = End { transaction_id: source.transaction_id.or(Some(&tx.params.transaction_id)), ..source };
     let side = record.map(|record| &record.to);
     let other = side.and_then(|side| side.chain_id.as_ref().filter(|id| *id != to).map(|id| End::new(side, id)));
     let Some(hop) = other else {
@@ -140,13 +140,13 @@ pub fn ends(tx: &Transaction) -> Ends<'_> {
 
 /// The name of a chain that occurs in a transaction: one of its two ends, a hop, or the chain of a step.
 pub fn name_of(tx: &Transaction, id: &ChainId) -> String {
-    if *id == tx.told.from_chain {
+    if *id == tx.params.from_chain {
         return tx.from_name();
     }
-    if *id == tx.told.to_chain {
+    if *id == tx.params.to_chain {
         return tx.to_name();
     }
-    let to = tx.learned.record.as_ref().map(|record| &record.to);
+    let to = tx.state.record.as_ref().map(|record| &record.to);
     chain_name(to.and_then(|side| side.name_of(id)), None, id)
 }
 
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(kind(&heard(|_| {}, Refund)), Some(RouteKind::Intents));
         assert!(contradiction(&heard(message, Refund)).is_some_and(|said| said.contains("intents")));
         let mut same = heard(|_| {}, NeedsGas);
-        same.told.to_chain = same.told.from_chain.clone();
+        same.params.to_chain = same.params.from_chain.clone();
         assert_eq!(kind(&same), Some(RouteKind::SameChain));
         assert!(contradiction(&same).is_some_and(|said| said.contains("one chain")));
         assert_eq!(contradiction(&heard(|_| {}, Refund)), None);
@@ -214,6 +214,6 @@ mod tests {
         assert_eq!(ends(&under_way).destination, End::unknown(&ChainId::new("8453")));
         let plain = heard(|record| record.to.block_number = Some(7), RouterStatus::Ongoing);
         assert_eq!((ends(&plain).destination.block_number, ends(&plain).hop), (Some(7), None));
-        assert_eq!(ends(&fixtures::transaction(1)).source.transaction_id, Some(&fixtures::told(1).transaction_id));
+        assert_eq!(ends(&fixtures::transaction(1)).source.transaction_id, Some(&fixtures::params(1).transaction_id));
     }
 }

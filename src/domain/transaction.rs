@@ -1,4 +1,4 @@
-//! A tracked transaction: what we were told of it, what we learned of it, and how an observation changes that.
+//! A tracked transaction: its parameters, its state, and how an observation changes the state.
 //!
 //! [`Transaction::apply`] is the only way in for what the service says. It must never lose the last real state for an
 //! answer that says less.
@@ -23,9 +23,9 @@ use super::{
 /// How long a refund is watched after it was first seen, until it counts as settled.
 pub const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
 
-/// What we were told of a transaction when it was added; the first four are what the service requires (`service.md` 4.1).
+/// The parameters of a transaction, given when it was added. The service requires the first four (`service.md` 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct TransactionParams {
     /// Hash of the transaction submitted on the source chain.
     pub transaction_id: TxHash,
     /// Source chain.
@@ -50,8 +50,8 @@ pub struct Told {
 /// A transaction to be tracked, as an import or a person gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTransaction {
-    /// What is told of it.
-    pub told: Told,
+    /// The parameters.
+    pub params: TransactionParams,
     /// Its labels.
     pub labels: Vec<String>,
     /// Notes, the oldest first.
@@ -63,10 +63,10 @@ pub struct NewTransaction {
     pub untracked: bool,
 }
 
-impl From<Told> for NewTransaction {
+impl From<TransactionParams> for NewTransaction {
     /// One of which no more is told.
-    fn from(told: Told) -> Self {
-        Self { told, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, untracked: false }
+    fn from(params: TransactionParams) -> Self {
+        Self { params, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, untracked: false }
     }
 }
 
@@ -82,9 +82,9 @@ pub enum Tracking {
     Untracked,
 }
 
-/// What we learned from the service, with as much of the last record as `R` holds.
+/// What the service said of a transaction, with as much of the last record as `R` holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Learned<R = StatusRecord> {
+pub struct TransactionState<R = StatusRecord> {
     /// The router status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     /// When this status was first seen.
@@ -111,7 +111,7 @@ pub struct Learned<R = StatusRecord> {
     pub conflict: Option<String>,
 }
 
-impl<R> Default for Learned<R> {
+impl<R> Default for TransactionState<R> {
     /// What is known before the first answer.
     fn default() -> Self {
         Self {
@@ -147,8 +147,8 @@ pub struct Transaction<R = StatusRecord> {
     pub id: RowId,
     /// The profile that it is polled with.
     pub profile: String,
-    /// What we were told.
-    pub told: Told,
+    /// The parameters.
+    pub params: TransactionParams,
     /// Labels, sorted.
     pub labels: Vec<String>,
     /// Notes, the oldest first.
@@ -163,8 +163,8 @@ pub struct Transaction<R = StatusRecord> {
     pub indexing: Evidence,
     /// Whether it is polled.
     pub tracking: Tracking,
-    /// What we learned.
-    pub learned: Learned<R>,
+    /// What the service said.
+    pub state: TransactionState<R>,
 }
 
 /// A transaction as lists show it: of its record only the summary is loaded.
@@ -175,8 +175,8 @@ impl<R> Transaction<R> {
     pub fn key(&self) -> TransactionKey {
         TransactionKey {
             profile: self.profile.clone(),
-            from_chain: self.told.from_chain.clone(),
-            hash: self.told.transaction_id.clone(),
+            from_chain: self.params.from_chain.clone(),
+            hash: self.params.transaction_id.clone(),
         }
     }
 
@@ -192,7 +192,7 @@ impl<R> Transaction<R> {
 
     /// Whether no further polling is owed.
     pub fn is_settled(&self) -> bool {
-        self.learned.settled_at.is_some()
+        self.state.settled_at.is_some()
     }
 
     /// Whether it is to be polled.
@@ -202,12 +202,12 @@ impl<R> Transaction<R> {
 
     /// When contacting support becomes right.
     pub fn deadline(&self) -> Deadline {
-        Deadline::new(self.told.submitted_at, self.first_seen_at, self.told.estimate)
+        Deadline::new(self.params.submitted_at, self.first_seen_at, self.params.estimate)
     }
 
     /// Whether it waits for time alone, so that its deadline counts: ongoing, not found, or not answered yet.
     pub fn is_waiting(&self) -> bool {
-        !self.is_settled() && self.learned.status.as_ref().is_none_or(RouterStatus::is_waiting)
+        !self.is_settled() && self.state.status.as_ref().is_none_or(RouterStatus::is_waiting)
     }
 
     /// Whether somebody waits for its deadline: it waits for time alone, and is neither stopped by a person nor refused by the
@@ -218,8 +218,8 @@ impl<R> Transaction<R> {
 
     /// Whether it is overdue: ongoing or not found, and so said by an answer that came after the deadline.
     pub fn is_overdue(&self) -> bool {
-        let waiting = self.learned.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();
-        waiting && self.learned.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
+        let waiting = self.state.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();
+        waiting && self.state.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
     }
 
     /// After which time without a record something is probably wrong: three times what nearly all of its source chain take
@@ -231,27 +231,27 @@ impl<R> Transaction<R> {
 
     /// The time since submission, until now or until it settled.
     pub fn age(&self, now: DateTime<Utc>) -> Duration {
-        span::between(self.deadline().submitted, self.learned.settled_at.unwrap_or(now))
+        span::between(self.deadline().submitted, self.state.settled_at.unwrap_or(now))
     }
 
     /// The time since it entered its present status.
     pub fn status_age(&self, now: DateTime<Utc>) -> Duration {
-        self.learned.status_since.map_or(Duration::ZERO, |since| span::between(since, now))
+        self.state.status_since.map_or(Duration::ZERO, |since| span::between(since, now))
     }
 }
 
 impl<R: RecordView> Transaction<R> {
     /// The source chain's name for people.
     pub fn from_name(&self) -> String {
-        let chain = &self.told.from_chain;
-        let in_record = self.learned.record.as_ref().and_then(|record| record.source_name(chain));
+        let chain = &self.params.from_chain;
+        let in_record = self.state.record.as_ref().and_then(|record| record.source_name(chain));
         chain_name(in_record, self.chain_names.from.as_deref(), chain)
     }
 
     /// The destination chain's name for people.
     pub fn to_name(&self) -> String {
-        let chain = &self.told.to_chain;
-        let in_record = self.learned.record.as_ref().and_then(|record| record.destination_name(chain));
+        let chain = &self.params.to_chain;
+        let in_record = self.state.record.as_ref().and_then(|record| record.destination_name(chain));
         chain_name(in_record, self.chain_names.to.as_deref(), chain)
     }
 }
@@ -259,7 +259,7 @@ impl<R: RecordView> Transaction<R> {
 impl TransactionHeader {
     /// The transaction with its record.
     pub fn with_record(self, record: Option<StatusRecord>) -> Transaction {
-        let Learned {
+        let TransactionState {
             status,
             status_since,
             record: _,
@@ -272,11 +272,11 @@ impl TransactionHeader {
             failing_since,
             last_error,
             conflict,
-        } = self.learned;
+        } = self.state;
         Transaction {
             id: self.id,
             profile: self.profile,
-            told: self.told,
+            params: self.params,
             labels: self.labels,
             notes: self.notes,
             first_seen_at: self.first_seen_at,
@@ -284,7 +284,7 @@ impl TransactionHeader {
             poll_requested_at: self.poll_requested_at,
             indexing: self.indexing,
             tracking: self.tracking,
-            learned: Learned {
+            state: TransactionState {
                 status,
                 status_since,
                 record,
@@ -303,20 +303,20 @@ impl TransactionHeader {
 }
 
 impl Transaction {
-    /// The request ID: what we were told, else what the service said.
+    /// Returns the request ID: the given one, else the service's.
     pub fn request_id(&self) -> Option<&str> {
-        let learned = || self.learned.record.as_ref().and_then(|record| record.request_id.as_deref());
-        self.told.request_id.as_deref().or_else(learned)
+        let state = || self.state.record.as_ref().and_then(|record| record.request_id.as_deref());
+        self.params.request_id.as_deref().or_else(state)
     }
 
     /// Takes in what one request told us at `at`, and returns what changed. Whether alerts follow is not decided here.
     pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<What> {
-        self.learned.polls += 1;
+        self.state.polls += 1;
         self.poll_requested_at = None;
         match &observation.outcome {
             Outcome::Record(record) => self.apply_record(record, at),
             Outcome::NotFound(message) => {
-                self.learned.message = message.clone();
+                self.state.message = message.clone();
                 match self.lost_sight() {
                     true => self.without_news(at),
                     false => self.apply_status(&RouterStatus::NotFound, at),
@@ -329,53 +329,53 @@ impl Transaction {
     /// What was seen on chain once doesn't go away: a "not found" after that says more of the service, or of the base URL,
     /// than of the transaction. It is a conflict, and the last real status stays.
     fn lost_sight(&mut self) -> bool {
-        let seen = self.learned.status.as_ref().filter(|status| **status != RouterStatus::NotFound);
+        let seen = self.state.status.as_ref().filter(|status| **status != RouterStatus::NotFound);
         if let (Some(status), false) = (seen, self.is_settled()) {
-            self.learned.conflict = Some(format!("it was {status}, and now the service can't find it"));
-            (self.learned.failures, self.learned.failing_since, self.learned.last_error) = (0, None, None);
+            self.state.conflict = Some(format!("it was {status}, and now the service can't find it"));
+            (self.state.failures, self.state.failing_since, self.state.last_error) = (0, None, None);
             return true;
         }
         false
     }
 
     fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
-        self.learned.message = None;
+        self.state.message = None;
         if record.status == RouterStatus::NotFound && self.lost_sight() {
             return self.without_news(at);
         }
         let mut changes = self.apply_status(&record.status, at);
-        if self.learned.conflict.is_some() {
+        if self.state.conflict.is_some() {
             return changes;
         }
-        let before = self.learned.record.replace(record.clone());
+        let before = self.state.record.replace(record.clone());
         let old_steps = before.as_ref().map_or(&[][..], |before| &before.steps);
         let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(What::StepAdded { index });
         changes.extend(record.steps.iter().enumerate().filter_map(differs));
         if before.is_none_or(|before| before.is_news(record)) {
-            self.learned.last_changed_at = Some(at);
+            self.state.last_changed_at = Some(at);
         }
         changes
     }
 
     /// A clean answer: what was wrong with earlier ones is over.
     fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<What> {
-        let learned = &mut self.learned;
-        learned.last_checked_at = Some(at);
-        (learned.failures, learned.failing_since, learned.last_error) = (0, None, None);
+        let state = &mut self.state;
+        state.last_checked_at = Some(at);
+        (state.failures, state.failing_since, state.last_error) = (0, None, None);
         let mut changes = vec![What::Polled];
         if let Tracking::Parked(_) = self.tracking {
             self.tracking = Tracking::Active;
             changes.push(What::edited(vec!["tracking".into()]));
         }
-        if learned.settled_at.is_some() && learned.status.as_ref() != Some(status) {
-            let settled = learned.status.as_ref().map_or("", RouterStatus::raw);
-            learned.conflict = Some(format!("settled as {settled}, and now the service says {status}"));
+        if state.settled_at.is_some() && state.status.as_ref() != Some(status) {
+            let settled = state.status.as_ref().map_or("", RouterStatus::raw);
+            state.conflict = Some(format!("settled as {settled}, and now the service says {status}"));
             return changes;
         }
-        learned.conflict = None;
-        if learned.status.as_ref() != Some(status) {
-            let previous = learned.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
-            (learned.status_since, learned.last_changed_at) = (Some(at), Some(at));
+        state.conflict = None;
+        if state.status.as_ref() != Some(status) {
+            let previous = state.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
+            (state.status_since, state.last_changed_at) = (Some(at), Some(at));
             changes.push(What::StatusChanged { previous, current: status.raw().to_owned() });
         }
         changes.extend(self.settle(at));
@@ -389,20 +389,20 @@ impl Transaction {
 
     /// Settles it if nothing more is owed: its status is final, or a refund that was watched for long enough.
     fn settle(&mut self, at: DateTime<Utc>) -> Option<What> {
-        let learned = &mut self.learned;
-        let refund_watched = learned.status == Some(RouterStatus::Refund)
-            && learned.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
-        let is_final = learned.status.as_ref().is_some_and(RouterStatus::is_final);
-        if learned.settled_at.is_some() || !(is_final || refund_watched) {
+        let state = &mut self.state;
+        let refund_watched = state.status == Some(RouterStatus::Refund)
+            && state.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
+        let is_final = state.status.as_ref().is_some_and(RouterStatus::is_final);
+        if state.settled_at.is_some() || !(is_final || refund_watched) {
             return None;
         }
-        learned.settled_at = Some(at);
+        state.settled_at = Some(at);
         Some(What::Settled)
     }
 
     fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<What> {
         let error = failure.line();
-        self.learned.last_error = Some(error.clone());
+        self.state.last_error = Some(error.clone());
         match failure {
             // The whole ID is meant, not this transaction: the poller's health says so once.
             Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![What::Polled],
@@ -412,11 +412,11 @@ impl Transaction {
                 }
                 return vec![What::Polled, What::Rejected { error }];
             }
-            Failure::OtherTransaction(_) => self.learned.conflict = Some(error.clone()),
+            Failure::OtherTransaction(_) => self.state.conflict = Some(error.clone()),
             _ => {}
         }
-        self.learned.failures += 1;
-        self.learned.failing_since.get_or_insert(at);
+        self.state.failures += 1;
+        self.state.failing_since.get_or_insert(at);
         vec![What::Polled, What::PollFailed { error }]
     }
 }
@@ -453,7 +453,7 @@ mod tests {
         let last = tx.apply(&says(RouterStatus::Success), at(60));
         let turn = What::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
         assert_eq!(last, [What::Polled, turn, What::Settled]);
-        assert_eq!((tx.is_settled(), tx.learned.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
+        assert_eq!((tx.is_settled(), tx.state.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
     }
 
     #[test]
@@ -475,10 +475,10 @@ mod tests {
         assert!(tx.apply(&step(&record), at(1)).contains(&What::StepAdded { index: 0 }));
         record.time_spent.insert("total".into(), 7.into());
         assert_eq!(tx.apply(&step(&record), at(2)), [What::Polled]);
-        assert_eq!(tx.learned.last_changed_at, Some(at(1)));
+        assert_eq!(tx.state.last_changed_at, Some(at(1)));
         record.steps[0].status = Some("success".into());
         assert_eq!(tx.apply(&step(&record), at(3)), [What::Polled, What::StepAdded { index: 0 }]);
-        assert_eq!(tx.learned.last_changed_at, Some(at(3)));
+        assert_eq!(tx.state.last_changed_at, Some(at(3)));
     }
 
     #[test]
@@ -486,10 +486,10 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Success), at(1));
         assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(2)), [What::Polled]);
-        assert_eq!(tx.learned.status, Some(RouterStatus::Success));
-        assert!(tx.learned.conflict.as_deref().unwrap().contains("ongoing"));
+        assert_eq!(tx.state.status, Some(RouterStatus::Success));
+        assert!(tx.state.conflict.as_deref().unwrap().contains("ongoing"));
         tx.apply(&says(RouterStatus::Success), at(3));
-        assert_eq!(tx.learned.conflict, None);
+        assert_eq!(tx.state.conflict, None);
     }
 
     #[test]
@@ -498,10 +498,10 @@ mod tests {
             let mut tx = transaction();
             tx.apply(&says(RouterStatus::NeedsGas), at(1));
             assert_eq!(tx.apply(&lost, at(6)), [What::Polled]);
-            assert_eq!((&tx.learned.status, tx.learned.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(1))));
-            assert!(tx.learned.conflict.as_deref().unwrap().contains("needs_gas"));
+            assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(1))));
+            assert!(tx.state.conflict.as_deref().unwrap().contains("needs_gas"));
             tx.apply(&says(RouterStatus::Ongoing), at(11));
-            assert_eq!((&tx.learned.status, &tx.learned.conflict), (&Some(RouterStatus::Ongoing), &None));
+            assert_eq!((&tx.state.status, &tx.state.conflict), (&Some(RouterStatus::Ongoing), &None));
         }
     }
 
@@ -512,10 +512,10 @@ mod tests {
         for second in 2..5 {
             tx.apply(&fails(Failure::Transport("connection refused".into())), at(second));
         }
-        assert_eq!((tx.learned.failures, tx.learned.failing_since), (3, Some(at(2))));
-        assert_eq!((&tx.learned.status, tx.learned.last_checked_at), (&Some(RouterStatus::Ongoing), Some(at(1))));
+        assert_eq!((tx.state.failures, tx.state.failing_since), (3, Some(at(2))));
+        assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::Ongoing), Some(at(1))));
         tx.apply(&says(RouterStatus::Ongoing), at(6));
-        assert_eq!((tx.learned.failures, &tx.learned.last_error), (0, &None));
+        assert_eq!((tx.state.failures, &tx.state.last_error), (0, &None));
     }
 
     #[test]
@@ -523,7 +523,7 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&fails(Failure::Throttled { message: None, retry_after: None }), at(1));
         tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
-        assert_eq!((tx.learned.failures, tx.wants_polling()), (0, true));
+        assert_eq!((tx.state.failures, tx.wants_polling()), (0, true));
     }
 
     #[test]

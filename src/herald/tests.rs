@@ -15,7 +15,7 @@ use crate::{
 
 /// An event as these tests know it.
 fn plain(change: &Change, about: Option<(&Transaction, &[Alert])>, _: DateTime<Utc>) -> serde_json::Result<String> {
-    let hash = about.map_or("", |(tx, _)| tx.told.transaction_id.as_str());
+    let hash = about.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
     serde_json::to_string(&(change.what.name(), hash))
 }
 
@@ -96,7 +96,7 @@ fn bodies(posts: &mpsc::Receiver<(String, String)>) -> Vec<String> {
 }
 
 fn raised(row: i64) -> String {
-    format!("[\"alert_raised\",\"{}\"]", fixtures::new(row).told.transaction_id)
+    format!("[\"alert_raised\",\"{}\"]", fixtures::new(row).params.transaction_id)
 }
 
 /// A command that writes down what it gets.

@@ -190,12 +190,12 @@ pub(super) struct Rows {
 
 impl Rows {
     pub(super) fn push(&mut self, place: Place, new: NewTransaction) {
-        let key = (new.told.from_chain.clone(), new.told.transaction_id.key());
+        let key = (new.params.from_chain.clone(), new.params.transaction_id.key());
         let earlier = self.seen.insert(key, self.slots.len());
         let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);
         if let Some((before, old)) = earlier {
             let places = (before.to_string(), place.to_string());
-            self.duplicates.push((&places.0, &places.1), &new.told.transaction_id, old == new);
+            self.duplicates.push((&places.0, &places.1), &new.params.transaction_id, old == new);
         }
         self.slots.push(Some((place, new)));
     }

@@ -12,7 +12,7 @@ use crate::domain::{
     ids::{ChainId, TxHash},
     span,
     text::{FIELD_LIMIT, clean, clean_or_none, is_blank},
-    transaction::{NewTransaction, Told},
+    transaction::{NewTransaction, TransactionParams},
 };
 
 use super::hashes;
@@ -221,7 +221,7 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
         refusal.hash = hash;
         return Err(refusal);
     };
-    let told = Told {
+    let params = TransactionParams {
         transaction_id: hash,
         from_chain,
         to_chain,
@@ -232,7 +232,7 @@ pub(super) fn transaction(row: &Row, any_chain: bool) -> Result<Reading, Box<Ref
         from_address,
         ticket: row.get(Field::Ticket).and_then(clean_or_none),
     };
-    let transaction = NewTransaction { told, labels: labels(row), notes: notes(row), first_seen_at, untracked };
+    let transaction = NewTransaction { params, labels: labels(row), notes: notes(row), first_seen_at, untracked };
     Ok(Reading { transaction, clamped, profile: row.get(Field::Profile).and_then(clean_or_none) })
 }
 

@@ -301,12 +301,12 @@ fn name_doubles(found: &mut [Pasted]) {
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {
         let Content::Complete(new) = &pasted.content else { continue };
-        let hash = new.told.transaction_id.clone();
-        match complete.get(&(hash.key(), new.told.from_chain.clone())) {
+        let hash = new.params.transaction_id.clone();
+        match complete.get(&(hash.key(), new.params.from_chain.clone())) {
             Some(line) => pasted.content = Content::Again { hash, line: *line },
             None => {
                 by_hash.entry(hash.key()).or_insert(pasted.line);
-                complete.insert((hash.key(), new.told.from_chain.clone()), pasted.line);
+                complete.insert((hash.key(), new.params.from_chain.clone()), pasted.line);
             }
         }
     }

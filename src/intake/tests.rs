@@ -38,11 +38,11 @@ fn every_spelling_of_a_file_gives_the_same_transaction() {
         r#"{"transaction_id":"0xabcdef","from_chain_id":42161,"to_chain_id":8453,"quote_id":"q"}"#,
         "{\n  \"transactionId\": \"0xabcdef\", \"fromChainId\": \"42161\",\n \"toChainId\": 8453, \"quoteId\": \"q\"\n}\n",
     ];
-    let mut told = fixtures::told(1);
-    (told.transaction_id, told.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
+    let mut params = fixtures::params(1);
+    (params.transaction_id, params.quote_id) = (crate::domain::ids::TxHash::new("0xabcdef"), "q".into());
     for text in table {
         let batch = batch(text);
-        assert_eq!(batch.transactions, [NewTransaction::from(told.clone())], "{text}");
+        assert_eq!(batch.transactions, [NewTransaction::from(params.clone())], "{text}");
         assert_eq!(batch.warnings, Vec::<String>::new(), "{text}");
     }
 }
@@ -61,12 +61,12 @@ fn optional_values_are_read() {
         hash()
     );
     for text in [csv, json] {
-        let NewTransaction { told, labels, notes, .. } = batch(&text).transactions.remove(0);
-        assert_eq!(told.transaction_id.as_str(), hash());
-        assert_eq!(told.request_id.as_deref(), Some("r"));
-        assert_eq!(told.estimate, Some(Duration::from_secs(900)));
-        assert_eq!(told.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
-        assert_eq!((told.from_address.as_deref(), told.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
+        let NewTransaction { params, labels, notes, .. } = batch(&text).transactions.remove(0);
+        assert_eq!(params.transaction_id.as_str(), hash());
+        assert_eq!(params.request_id.as_deref(), Some("r"));
+        assert_eq!(params.estimate, Some(Duration::from_secs(900)));
+        assert_eq!(params.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
+        assert_eq!((params.from_address.as_deref(), params.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
         assert_eq!((labels, notes), (vec!["vip".to_owned(), "batch-17".into()], vec!["two lines".to_owned()]));
     }
 }
@@ -157,7 +157,7 @@ fn bad_lines_are_bounded_and_counted() {
 #[test]
 fn an_estimate_that_is_too_long_is_clamped_and_said() {
     let found = batch(format!("{HEADER},estimatedRouteDuration\n0xabcdef,42161,8453,q,1e300\n"));
-    assert_eq!(found.transactions[0].told.estimate, Some(LONGEST_ESTIMATE));
+    assert_eq!(found.transactions[0].params.estimate, Some(LONGEST_ESTIMATE));
     assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is not believed; 7d 00h is taken instead"]);
 }
 
@@ -167,7 +167,7 @@ fn the_later_duplicate_counts_and_warnings_are_bounded() {
         "{HEADER},colour\n0xabcdef,42161,8453,old,red\n0xABCDEF,42161,8453,new\n0xabcdef,10,8453,other\n0xabcdef,10,8453,other\n"
     );
     let found = batch(text);
-    let quotes: Vec<_> = found.transactions.iter().map(|new| new.told.quote_id.as_str()).collect();
+    let quotes: Vec<_> = found.transactions.iter().map(|new| new.params.quote_id.as_str()).collect();
     assert_eq!(quotes, ["new", "other"]);
     assert_eq!(
         found.warnings,
@@ -275,7 +275,7 @@ fn what_an_export_says_besides_is_told_or_passed_over() {
         "status":"success","from":{"chainId":"1"},"timeSpent":null,"do":"nothing"}"#;
     let Batch { transactions, warnings } = batch(object);
     let new = &transactions[0];
-    assert_eq!((new.told.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
+    assert_eq!((new.params.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
     assert_eq!((new.untracked, warnings.len()), (true, 0));
     assert_eq!(new.notes, ["d", "a b", "c"]);
     let csv = batch(format!("{HEADER},untracked,Notes\n0xabcdef,1,10,q,FALSE,\"'=a\nb\"\n"));
@@ -382,9 +382,10 @@ fn a_huge_paste_is_bounded_and_says_so() {
 }
 
 fn is_clean(new: &NewTransaction) -> bool {
-    let told = &new.told;
-    let optional = [&told.request_id, &told.from_address, &told.ticket];
-    let texts = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str(), &told.quote_id];
+    let params = &new.params;
+    let optional = [&params.request_id, &params.from_address, &params.ticket];
+    let texts =
+        [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str(), &params.quote_id];
     let words = new.labels.iter().chain(&new.notes).map(String::as_str);
     texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(words).all(|t| clean(t) == t)
 }

@@ -36,7 +36,7 @@ struct Standing {
     state: &'static str,
 }
 
-/// What is told of each profile.
+/// The values of one profile.
 #[derive(Default)]
 struct Gauges {
     tracked: Family<Status, Gauge>,

@@ -103,8 +103,8 @@ impl Profile {
 /// How late changes are seen, of each profile.
 type Delays = Family<Profile, Histogram, fn() -> Histogram>;
 
-/// What is told when somebody asks.
-struct Told {
+/// The state that a request for metrics reads.
+struct Served {
     counted: Registry,
     reader: SharedReader,
     profiles: Vec<String>,
@@ -138,7 +138,7 @@ impl Metrics {
         }
         let said = "From the last answer with the old status to the one with the new: it changed in between";
         counted.register_with_unit("detection_delay", said, Unit::Seconds, delays.clone());
-        let told = Told {
+        let told = Served {
             counted,
             reader: SharedReader::new(store.reader()?),
             profiles,
@@ -173,7 +173,7 @@ fn is_foreign(headers: &HeaderMap) -> bool {
     name.is_some_and(|name| name.parse::<IpAddr>().is_err() && name != "localhost")
 }
 
-async fn answer(State(told): State<Arc<Told>>, headers: HeaderMap) -> Response {
+async fn answer(State(told): State<Arc<Served>>, headers: HeaderMap) -> Response {
     if told.is_loopback && is_foreign(&headers) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
@@ -189,7 +189,7 @@ async fn answer(State(told): State<Arc<Told>>, headers: HeaderMap) -> Response {
     }
 }
 
-impl Told {
+impl Served {
     fn text(&self) -> Result<String, StoreError> {
         let now = self.clock.now();
         let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, now))?;

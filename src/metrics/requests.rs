@@ -17,7 +17,7 @@ use crate::{
     domain::{
         observation::{Failure, Observation, Outcome},
         quote::{QuoteObservation, QuoteRequest},
-        transaction::Told,
+        transaction::TransactionParams,
     },
     poller::Wire,
 };
@@ -73,8 +73,8 @@ pub struct Counted<W> {
 }
 
 impl<W: Wire> Wire for Counted<W> {
-    async fn status(&self, told: &Told) -> Observation {
-        let observation = self.wire.status(told).await;
+    async fn status(&self, params: &TransactionParams) -> Observation {
+        let observation = self.wire.status(params).await;
         let outcome = match &observation.outcome {
             Outcome::Record(_) => "record",
             Outcome::NotFound(_) => "not_found",

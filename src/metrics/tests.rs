@@ -13,7 +13,7 @@ use crate::{
         operation::Operation,
         poller::{PollerHealth, PollerReport},
         status::RouterStatus,
-        transaction::Told as Asked,
+        transaction::TransactionParams as Asked,
     },
     poller::Wire,
     store::testing,
@@ -107,7 +107,7 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
     let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
     let wire = Counted { wire: Scripted(answers.into()), profile: "default".into(), requests: requests.clone() };
     for _ in 0..2 {
-        wire.status(&fixtures::new(1).told).await;
+        wire.status(&fixtures::new(1).params).await;
     }
     let clock = Clock::starting_at(at(50));
     let metrics = served(&store, &["default", "other"], &requests, &clock).await;
@@ -139,7 +139,7 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
     assert!((50.0..60.0).contains(&age), "{age}");
     the_dashboard_asks_for_what_there_is(&text);
     assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
-    let hash = fixtures::new(1).told.transaction_id;
+    let hash = fixtures::new(1).params.transaction_id;
     assert!(!text.contains(hash.as_str()) && !text.contains("7f3a") && !text.contains("in_limbo"), "{text}");
     assert!(get(&url.replace("/metrics", "/")).await.0.starts_with("HTTP/1.0 404"));
 }

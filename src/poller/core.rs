@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::forecast::Forecast,
-        schedule::{Outlook, Standing},
+        schedule::{Expectation, PollContext},
     };
 
     fn at(milliseconds: u64) -> Now {
@@ -296,10 +296,10 @@ mod tests {
         let mut core = Core::new(Budget::own(rps, at(0).mono), at(0).mono);
         for id in 1..=transactions {
             let forecast = Forecast::AnyTime(Duration::from_secs(300));
-            let outlook = Outlook { since: at(0).wall, forecast, weight: 1.0 };
+            let expectation = Expectation { since: at(0).wall, forecast, weight: 1.0 };
             core.scheduler.watch(
                 RowId(id),
-                Standing { last_answer: None, deadline: None, outlook, young_until: None },
+                PollContext { last_answer: None, deadline: None, expectation, young_until: None },
                 at(0),
             );
         }

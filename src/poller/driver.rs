@@ -163,7 +163,7 @@ impl<W: Wire> Driver<W> {
                 profile: setup.profile.clone(),
                 scope: setup.scope,
                 weights: setup.weights.clone(),
-                experience: Arc::default(),
+                duration_stats: Arc::default(),
             },
             shortage: Shortage::default(),
             jitter: Pcg64Mcg::seed_from_u64(setup.seed),
@@ -186,8 +186,8 @@ impl<W: Wire> Driver<W> {
     fn schedule(&mut self, plan: PollPlan, now: Now) {
         match plan.polled {
             None => self.forget(plan.id),
-            Some((standing, target)) => {
-                self.core.scheduler.watch(plan.id, standing, now);
+            Some((poll_context, target)) => {
+                self.core.scheduler.watch(plan.id, poll_context, now);
                 self.targets.insert(plan.id, target);
             }
         }
@@ -222,7 +222,7 @@ impl<W: Wire> Driver<W> {
         let (feed, context, now) = (self.feed.clone(), self.context.clone(), self.setup.clock.now());
         let read = spawn_blocking(move || StoreChanges::read(&feed, context, now)).await??;
         let now = self.setup.clock.now();
-        self.context.experience = read.experience;
+        self.context.duration_stats = read.duration_stats;
         self.core.scheduler.look_at(read.requests.open);
         self.core.pause(read.requests.paused_until);
         let changes = read.changes;
@@ -250,7 +250,7 @@ impl<W: Wire> Driver<W> {
 
     fn send_status(&mut self, id: RowId, ticket: Ticket, now: Now) {
         let question = Question::Status(id);
-        let Some(PollTarget { told, status }) = self.targets.get(&id).cloned() else {
+        let Some(PollTarget { params, status }) = self.targets.get(&id).cloned() else {
             self.core.gone(question, ticket, now);
             return;
         };
@@ -258,11 +258,11 @@ impl<W: Wire> Driver<W> {
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         let profile = self.setup.profile.clone();
         self.requests.spawn(async move {
-            let observation = wire.status(&told).await;
+            let observation = wire.status(&params).await;
             let at = clock.now();
             let failure = observation.outcome.failure().cloned();
-            journal::answer(&profile, &told, status.as_ref(), &observation);
-            let (from_chain, hash) = (told.from_chain.clone(), told.transaction_id.clone());
+            journal::answer(&profile, &params, status.as_ref(), &observation);
+            let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
             let transaction = TransactionKey { profile, from_chain, hash };
             let operation = Operation::Observe { transaction, observation: Box::new(observation) };
             let kept = write(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
@@ -333,8 +333,8 @@ impl<W: Wire> Driver<W> {
     /// learns from the answer's durations.
     async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
         if !observed.samples.is_empty() {
-            let experience = Arc::make_mut(&mut self.context.experience);
-            observed.samples.iter().for_each(|sample| experience.add(sample));
+            let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
+            observed.samples.iter().for_each(|sample| duration_stats.add(sample));
         }
         if has_changed {
             // Before the answer was applied, or after: what the store holds now counts.
@@ -381,10 +381,10 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         }
         let context = self.context.clone();
-        for (id, standing) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
+        for (id, poll_context) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
             // One that was added just now comes with the feed.
             if self.targets.contains_key(&id) {
-                self.core.scheduler.watch(id, standing, now);
+                self.core.scheduler.watch(id, poll_context, now);
             }
         }
         Ok(())

@@ -11,13 +11,18 @@ use crate::{
         operation::ProfileEvent,
         status::RouterStatus,
         text,
-        transaction::Told,
+        transaction::TransactionParams,
     },
 };
 
 /// An answer about a transaction, if it is a failure, or a status that isn't documented and wasn't there before.
-pub(super) fn answer(profile: &str, told: &Told, before: Option<&RouterStatus>, observation: &Observation) {
-    let about = told.transaction_id.as_str();
+pub(super) fn answer(
+    profile: &str,
+    params: &TransactionParams,
+    before: Option<&RouterStatus>,
+    observation: &Observation,
+) {
+    let about = params.transaction_id.as_str();
     match &observation.outcome {
         Outcome::Failed(failed) => failure(failed, observation.body.as_deref(), (profile, about)),
         Outcome::Record(record) if before != Some(&record.status) => {
@@ -98,7 +103,7 @@ mod tests {
     }
 
     fn answer_about(tx: &Transaction, observation: &Observation) {
-        answer(&tx.profile, &tx.told, tx.learned.status.as_ref(), observation);
+        answer(&tx.profile, &tx.params, tx.state.status.as_ref(), observation);
     }
 
     #[test]
@@ -107,7 +112,7 @@ mod tests {
         let mut observation = fixtures::fails(Failure::Server { status: 503, message: "busy".into() });
         observation.body = Some("<html>\u{1b}[2J\n</html>".into());
         let said = logged(|| answer_about(&tx, &observation));
-        let about = tx.told.transaction_id.as_str();
+        let about = tx.params.transaction_id.as_str();
         let expected = format!(
             " WARN the service answered HTTP 503: busy profile=\"default\" about=\"{about}\" body=\"<html>\\u{{1b}}[2J\\n</html>\"\n"
         );

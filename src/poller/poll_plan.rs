@@ -14,7 +14,7 @@ use crate::{
     domain::{
         alert::Rule,
         change::{Change, What},
-        experience::Experience,
+        duration_stats::DurationStats,
         filter::{
             Filter,
             term::{State, Term},
@@ -24,9 +24,9 @@ use crate::{
         need,
         record::RecordView,
         status::RouterStatus,
-        transaction::{Told, Transaction},
+        transaction::{Transaction, TransactionParams},
     },
-    schedule::{Outlook, Standing},
+    schedule::{Expectation, PollContext},
     store::{Changes, FeedReader, PollerRequests, Reader, StoreError},
 };
 
@@ -45,7 +45,7 @@ pub(super) struct PlanContext {
     /// How much more a delay costs for transactions with these labels.
     pub(super) weights: BTreeMap<String, f64>,
     /// What is known of durations.
-    pub(super) experience: Arc<Experience>,
+    pub(super) duration_stats: Arc<DurationStats>,
 }
 
 /// How one transaction is polled.
@@ -53,7 +53,7 @@ pub(super) struct PollPlan {
     /// Which transaction.
     pub(super) id: RowId,
     /// What the scheduler is told, with what a request needs; `None` if the transaction isn't polled.
-    pub(super) polled: Option<(Standing, PollTarget)>,
+    pub(super) polled: Option<(PollContext, PollTarget)>,
     /// Whether a person asked to poll it.
     pub(super) is_requested: bool,
     /// Whether it is polled only because a person asked.
@@ -64,7 +64,7 @@ pub(super) struct PollPlan {
 #[derive(Clone, Debug)]
 pub(super) struct PollTarget {
     /// The parameters.
-    pub(super) told: Arc<Told>,
+    pub(super) params: Arc<TransactionParams>,
     /// The status before the request.
     pub(super) status: Option<RouterStatus>,
 }
@@ -89,7 +89,7 @@ pub(super) struct StoreChanges {
     /// What people want of the poller.
     pub(super) requests: PollerRequests,
     /// What is known of durations.
-    pub(super) experience: Arc<Experience>,
+    pub(super) duration_stats: Arc<DurationStats>,
 }
 
 impl StoreChanges {
@@ -99,7 +99,7 @@ impl StoreChanges {
         feed.changes_with(|changes, reader| {
             let mut plans = Vec::new();
             if changes.resync {
-                context.experience = Arc::new(reader.experience(&context.profile)?);
+                context.duration_stats = Arc::new(reader.duration_stats(&context.profile)?);
                 reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx, now)))?;
             } else {
                 let own = changes.changes.iter().filter(|change| change.profile == context.profile);
@@ -111,7 +111,7 @@ impl StoreChanges {
                 plans.extend(changes.changes.iter().filter_map(PollPlan::of_deleted));
             }
             let requests = reader.poller_requests(&context.profile, now.wall)?;
-            Ok(Self { plans, requests, experience: context.experience, changes })
+            Ok(Self { plans, requests, duration_stats: context.duration_stats, changes })
         })
     }
 }
@@ -130,22 +130,22 @@ impl PlanContext {
         let is_wanted = tx.wants_polling() && self.scope == Scope::Everything;
         let is_requested = tx.poll_requested_at.is_some();
         let polled = (is_wanted || is_requested).then(|| {
-            let target = PollTarget { told: Arc::new(tx.told.clone()), status: tx.learned.status.clone() };
-            (standing(tx, &self.experience, &self.weights, now), target)
+            let target = PollTarget { params: Arc::new(tx.params.clone()), status: tx.state.status.clone() };
+            (poll_context(tx, &self.duration_stats, &self.weights, now), target)
         });
         Some(PollPlan { id: tx.id, polled, is_requested, is_requested_only: !is_wanted && is_requested })
     }
 
     /// What is overdue without an alert that says so: to be polled again soon.
-    pub(super) fn unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, Standing)>, StoreError> {
+    pub(super) fn unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, PollContext)>, StoreError> {
         let overdue =
             Filter::of_terms([Term::is(State::Overdue), Term::is(State::Active), Term::is_not(State::Parked)]);
         let mut found = Vec::new();
         reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
             if tx.profile == self.profile && tx.is_overdue() && tx.wants_polling() && !is_raised {
-                let standing = standing(tx, &self.experience, &self.weights, now);
-                found.push((tx.id, Standing { deadline: Some(tx.deadline().at), ..standing }));
+                let poll_context = poll_context(tx, &self.duration_stats, &self.weights, now);
+                found.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }
             Ok::<_, StoreError>(())
         })?;
@@ -153,27 +153,27 @@ impl PlanContext {
     }
 }
 
-/// What the scheduler is told of a transaction at `now`.
-fn standing<R: RecordView>(
+/// Returns the scheduler's view of a transaction at `now`.
+fn poll_context<R: RecordView>(
     tx: &Transaction<R>,
-    experience: &Experience,
+    duration_stats: &DurationStats,
     weights: &BTreeMap<String, f64>,
     now: Now,
-) -> Standing {
+) -> PollContext {
     let deadline = tx.deadline();
-    let last_answer = tx.learned.last_checked_at;
+    let last_answer = tx.state.last_checked_at;
     let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
     let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
-    Standing {
+    PollContext {
         last_answer,
         deadline: (!confirmed).then_some(deadline.at),
-        outlook: Outlook { since: deadline.submitted, forecast: forecast(tx, experience, now), weight },
+        expectation: Expectation { since: deadline.submitted, forecast: forecast(tx, duration_stats, now), weight },
         young_until: need::young_until(tx),
     }
 }
 
-fn forecast<R: RecordView>(tx: &Transaction<R>, experience: &Experience, now: Now) -> Forecast {
-    match &tx.learned.status {
+fn forecast<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats, now: Now) -> Forecast {
+    match &tx.state.status {
         Some(RouterStatus::NeedsGas) => Forecast::AnyTime(GAS),
         Some(RouterStatus::Refund) => Forecast::AnyTime(REFUND),
         Some(RouterStatus::NotFound) => Forecast::Lognormal(forecast::indexing(&tx.indexing)),
@@ -181,9 +181,9 @@ fn forecast<R: RecordView>(tx: &Transaction<R>, experience: &Experience, now: No
         None => {
             let indexing = forecast::indexing(&tx.indexing);
             let is_new = tx.age(now.wall) <= indexing.quantile(Quantile::P95);
-            Forecast::Lognormal(if is_new { indexing } else { experience.settling(tx) })
+            Forecast::Lognormal(if is_new { indexing } else { duration_stats.settling(tx) })
         }
-        Some(_) => Forecast::Lognormal(experience.settling(tx)),
+        Some(_) => Forecast::Lognormal(duration_stats.settling(tx)),
     }
 }
 
@@ -198,19 +198,19 @@ mod tests {
         Now { mono: Mono::default(), wall: tx.first_seen_at + TimeDelta::seconds(seconds) }
     }
 
-    fn told(status: Option<RouterStatus>, seconds: i64) -> Standing {
+    fn params(status: Option<RouterStatus>, seconds: i64) -> PollContext {
         let mut tx = fixtures::transaction(1);
-        tx.told.estimate = Some(Duration::from_secs(300));
+        tx.params.estimate = Some(Duration::from_secs(300));
         tx.labels = vec!["batch".into(), "vip".into()];
         if let Some(status) = status {
             tx.apply(&fixtures::says(status), at(&tx, 1).wall);
         }
         let weights = BTreeMap::from([("vip".to_owned(), 4.0), ("batch".to_owned(), 0.5)]);
-        standing(&tx, &Experience::default(), &weights, at(&tx, seconds))
+        poll_context(&tx, &DurationStats::default(), &weights, at(&tx, seconds))
     }
 
-    fn median(standing: &Standing) -> u64 {
-        match standing.outlook.forecast {
+    fn median(poll_context: &PollContext) -> u64 {
+        match poll_context.expectation.forecast {
             Forecast::Lognormal(lognormal) => lognormal.quantile(Quantile::P50).as_millis() as u64 / 100,
             Forecast::AnyTime(mean) => mean.as_millis() as u64,
         }
@@ -229,15 +229,15 @@ mod tests {
             (Some(Refund), 100, 900_000),
         ];
         for (status, seconds, expected) in table {
-            assert_eq!(median(&told(status.clone(), seconds)), expected, "{status:?} after {seconds} s");
+            assert_eq!(median(&params(status.clone(), seconds)), expected, "{status:?} after {seconds} s");
         }
     }
 
     #[test]
     fn the_heaviest_label_counts_and_the_young_and_unseen_are_to_be_fresh() {
-        assert_eq!(told(None, 3).outlook.weight, 4.0);
+        assert_eq!(params(None, 3).expectation.weight, 4.0);
         let young =
-            [None, Some(RouterStatus::Ongoing)].map(|status| told(status, 3).young_until.map(|at| at.timestamp()));
+            [None, Some(RouterStatus::Ongoing)].map(|status| params(status, 3).young_until.map(|at| at.timestamp()));
         assert_eq!(young, [Some(60), None]);
     }
 }

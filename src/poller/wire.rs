@@ -6,7 +6,7 @@ use crate::{
     domain::{
         observation::Observation,
         quote::{QuoteObservation, QuoteRequest},
-        transaction::Told,
+        transaction::TransactionParams,
     },
 };
 
@@ -14,7 +14,7 @@ use crate::{
 /// bounded time and never fails otherwise than by a failed observation.
 pub trait Wire: Send + Sync + 'static {
     /// Asks once for a status.
-    fn status(&self, told: &Told) -> impl Future<Output = Observation> + Send;
+    fn status(&self, params: &TransactionParams) -> impl Future<Output = Observation> + Send;
 
     /// Asks once for a route.
     fn quote(&self, request: &QuoteRequest) -> impl Future<Output = QuoteObservation> + Send;
@@ -29,8 +29,8 @@ pub struct HttpWire {
 }
 
 impl Wire for HttpWire {
-    async fn status(&self, told: &Told) -> Observation {
-        self.client.status(told, &self.clock).await
+    async fn status(&self, params: &TransactionParams) -> Observation {
+        self.client.status(params, &self.clock).await
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {

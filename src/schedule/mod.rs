@@ -35,22 +35,22 @@ pub enum Next {
     Idle,
 }
 
-/// What the scheduler is told of a transaction that is to be polled.
+/// The scheduler's view of a transaction that is to be polled.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Standing {
+pub struct PollContext {
     /// When it was last answered, by an earlier run too.
     pub last_answer: Option<DateTime<Utc>>,
     /// When it becomes overdue, if that is still to come or to be confirmed.
     pub deadline: Option<DateTime<Utc>>,
     /// What it waits for.
-    pub outlook: Outlook,
+    pub expectation: Expectation,
     /// Until when it is young, so that its answers should be fresher: for the need, not for the order.
     pub young_until: Option<DateTime<Utc>>,
 }
 
 /// What a transaction waits for, and how much it matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlook {
+pub struct Expectation {
     /// When the waiting began: what the forecast counts from.
     pub since: DateTime<Utc>,
     /// How long it takes.

@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Ending, LEAST_INTERVAL, MOST_SWEEPS, Next, Outlook, Standing, backoff,
+    Ending, Expectation, LEAST_INTERVAL, MOST_SWEEPS, Next, PollContext, backoff,
     index::Urgency,
     queue::{Entry, Queue},
 };
@@ -72,11 +72,11 @@ struct Item {
 }
 
 impl Item {
-    fn new(id: RowId, last_answer: Option<DateTime<Utc>>, outlook: Outlook, now: Now) -> Self {
-        let origin = origin(outlook.since, now);
+    fn new(id: RowId, last_answer: Option<DateTime<Utc>>, expectation: Expectation, now: Now) -> Self {
+        let origin = origin(expectation.since, now);
         let urgency = Urgency {
-            forecast: outlook.forecast,
-            weight: outlook.weight,
+            forecast: expectation.forecast,
+            weight: expectation.weight,
             origin,
             last: last_answer.map_or(origin, |at| self::origin(at, now)),
         };
@@ -90,7 +90,7 @@ impl Item {
             earliest: first_turn,
             waiting: now.mono,
             urgency,
-            since: outlook.since,
+            since: expectation.since,
             price: 0.0,
             deadline: None,
             young_until: None,
@@ -100,11 +100,11 @@ impl Item {
 
     /// Takes in what it waits for. Its age goes on by the monotonic clock, whatever the wall's does, until it waits for
     /// something else.
-    fn look_out(&mut self, outlook: Outlook, now: Now) {
-        if self.since != outlook.since {
-            (self.since, self.urgency.origin) = (outlook.since, origin(outlook.since, now));
+    fn look_out(&mut self, expectation: Expectation, now: Now) {
+        if self.since != expectation.since {
+            (self.since, self.urgency.origin) = (expectation.since, origin(expectation.since, now));
         }
-        (self.urgency.forecast, self.urgency.weight) = (outlook.forecast, outlook.weight);
+        (self.urgency.forecast, self.urgency.weight) = (expectation.forecast, expectation.weight);
     }
 }
 
@@ -158,20 +158,20 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// Polls this transaction from now on, or takes in what changed of it.
-    pub fn watch(&mut self, id: RowId, standing: Standing, now: Now) {
+    pub fn watch(&mut self, id: RowId, poll_context: PollContext, now: Now) {
         let place = match self.places.get(&id) {
             Some(place) => *place,
-            None => self.place(Item::new(id, standing.last_answer, standing.outlook, now)),
+            None => self.place(Item::new(id, poll_context.last_answer, poll_context.expectation, now)),
         };
         let Some(item) = self.items.get_mut(place as usize) else { return };
-        item.look_out(standing.outlook, now);
-        if item.deadline != standing.deadline {
-            self.deadlines.extend(standing.deadline.map(|deadline| (deadline, place)));
-            if let Some(before) = std::mem::replace(&mut item.deadline, standing.deadline) {
+        item.look_out(poll_context.expectation, now);
+        if item.deadline != poll_context.deadline {
+            self.deadlines.extend(poll_context.deadline.map(|deadline| (deadline, place)));
+            if let Some(before) = std::mem::replace(&mut item.deadline, poll_context.deadline) {
                 self.deadlines.remove(&(before, place));
             }
         }
-        let young_until = standing.young_until.filter(|until| *until > now.wall);
+        let young_until = poll_context.young_until.filter(|until| *until > now.wall);
         let young_until = young_until.map(|until| now.mono + span::between(now.wall, until));
         self.young = self.young + usize::from(young_until.is_some()) - usize::from(item.young_until.is_some());
         item.young_until = young_until;
@@ -212,7 +212,7 @@ impl Scheduler {
         self.requests.push_back(id);
         if !self.places.contains_key(&id) {
             let forecast = Forecast::AnyTime(Duration::MAX);
-            let place = self.place(Item::new(id, None, Outlook { since: now.wall, forecast, weight: 1.0 }, now));
+            let place = self.place(Item::new(id, None, Expectation { since: now.wall, forecast, weight: 1.0 }, now));
             self.rest(place);
         }
     }

@@ -14,8 +14,8 @@ fn at(seconds: u64) -> Now {
 }
 
 const ANY_TIME: Forecast = Forecast::AnyTime(Duration::from_secs(300));
-const OUTLOOK: Outlook = Outlook { since: DateTime::UNIX_EPOCH, forecast: ANY_TIME, weight: 1.0 };
-const NEW: Standing = Standing { last_answer: None, deadline: None, outlook: OUTLOOK, young_until: None };
+const OUTLOOK: Expectation = Expectation { since: DateTime::UNIX_EPOCH, forecast: ANY_TIME, weight: 1.0 };
+const NEW: PollContext = PollContext { last_answer: None, deadline: None, expectation: OUTLOOK, young_until: None };
 
 fn takes(median: u64) -> Forecast {
     Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6))
@@ -92,7 +92,7 @@ fn asking_twice_changes_nothing() {
 #[test]
 fn an_earlier_run_s_answers_count() {
     let mut scheduler = Scheduler::default();
-    let ago = |seconds: u64| Standing { last_answer: Some(at(100 - seconds).wall), ..NEW };
+    let ago = |seconds: u64| PollContext { last_answer: Some(at(100 - seconds).wall), ..NEW };
     scheduler.watch(RowId(1), ago(2), at(100));
     scheduler.watch(RowId(2), ago(30), at(100));
     scheduler.watch(RowId(3), ago(60), at(100));
@@ -103,7 +103,7 @@ fn an_earlier_run_s_answers_count() {
 #[test]
 fn a_clock_set_back_delays_nothing_by_more_than_the_interval() {
     let mut scheduler = Scheduler::default();
-    let future = Standing { last_answer: Some(at(1_000_000).wall), ..NEW };
+    let future = PollContext { last_answer: Some(at(1_000_000).wall), ..NEW };
     scheduler.watch(RowId(1), future, at(0));
     assert_eq!(scheduler.next(at(0)), Next::WaitUntil(at(5).mono));
 }
@@ -186,7 +186,7 @@ fn what_is_forgotten_keeps_its_rest() {
 #[test]
 fn a_passed_deadline_is_confirmed_before_the_others_turn() {
     let mut scheduler = watching(3);
-    scheduler.watch(RowId(3), Standing { deadline: Some(at(10).wall), ..NEW }, at(0));
+    scheduler.watch(RowId(3), PollContext { deadline: Some(at(10).wall), ..NEW }, at(0));
     for second in 0..3 {
         poll(&mut scheduler, at(second));
     }
@@ -199,8 +199,8 @@ fn a_passed_deadline_is_confirmed_before_the_others_turn() {
 fn what_has_probably_happened_comes_first() {
     let mut scheduler = Scheduler::default();
     for (id, median) in [(1, 1_200), (2, 60), (3, 300)] {
-        let outlook = Outlook { forecast: takes(median), ..OUTLOOK };
-        scheduler.watch(RowId(id), Standing { last_answer: Some(at(0).wall), outlook, ..NEW }, at(0));
+        let expectation = Expectation { forecast: takes(median), ..OUTLOOK };
+        scheduler.watch(RowId(id), PollContext { last_answer: Some(at(0).wall), expectation, ..NEW }, at(0));
     }
     // The first one sets the price.
     poll(&mut scheduler, at(60));
@@ -211,8 +211,8 @@ fn what_has_probably_happened_comes_first() {
 #[test]
 fn what_matters_more_is_asked_about_more_often() {
     let mut scheduler = watching(20);
-    let heavy = Outlook { weight: 9.0, ..OUTLOOK };
-    scheduler.watch(RowId(20), Standing { outlook: heavy, ..NEW }, at(0));
+    let heavy = Expectation { weight: 9.0, ..OUTLOOK };
+    scheduler.watch(RowId(20), PollContext { expectation: heavy, ..NEW }, at(0));
     let asked: Vec<i64> = (10..600).filter_map(|second| poll(&mut scheduler, at(second))).collect();
     let times = |id| asked.iter().filter(|asked| **asked == id).count();
     // The interval goes with the root of the weight.
@@ -238,8 +238,8 @@ fn what_people_look_at_is_asked_about_as_often_as_may_be_with_half_of_the_budget
 fn nobody_waits_for_more_than_four_sweeps_whatever_the_forecast_says() {
     let mut scheduler = watching(50);
     scheduler.set_rate(1.0);
-    let hopeless = Outlook { forecast: Forecast::AnyTime(Duration::from_secs(1_000_000_000)), ..OUTLOOK };
-    scheduler.watch(RowId(50), Standing { last_answer: Some(at(0).wall), outlook: hopeless, ..NEW }, at(0));
+    let hopeless = Expectation { forecast: Forecast::AnyTime(Duration::from_secs(1_000_000_000)), ..OUTLOOK };
+    scheduler.watch(RowId(50), PollContext { last_answer: Some(at(0).wall), expectation: hopeless, ..NEW }, at(0));
     let asked: Vec<u64> = (0..2_000).filter(|second| poll(&mut scheduler, at(*second)) == Some(50)).collect();
     let longest = asked.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap();
     assert!((200..=202).contains(&longest) && asked.len() >= 8, "{asked:?}");
@@ -248,7 +248,7 @@ fn nobody_waits_for_more_than_four_sweeps_whatever_the_forecast_says() {
 #[test]
 fn what_is_new_needs_more_for_a_minute() {
     let mut scheduler = watching(9);
-    let young = Standing { young_until: Some(at(60).wall), ..NEW };
+    let young = PollContext { young_until: Some(at(60).wall), ..NEW };
     scheduler.watch(RowId(10), young, at(0));
     assert!((scheduler.need() - (9.0 / 90.0 + 0.2)).abs() < 1e-9, "{}", scheduler.need());
     scheduler.watch(RowId(10), young, at(30));
@@ -256,7 +256,7 @@ fn what_is_new_needs_more_for_a_minute() {
     assert!((scheduler.need() - 0.3).abs() < 1e-9, "{}", scheduler.need());
     scheduler.next(at(60));
     assert!((scheduler.need() - 10.0 / 90.0).abs() < 1e-9, "{}", scheduler.need());
-    scheduler.watch(RowId(11), Standing { young_until: Some(at(99).wall), ..NEW }, at(61));
+    scheduler.watch(RowId(11), PollContext { young_until: Some(at(99).wall), ..NEW }, at(61));
     (1..=11).for_each(|id| scheduler.forget(RowId(id)));
     scheduler.next(at(200));
     assert_eq!(scheduler.need(), 0.0);

@@ -38,11 +38,11 @@ struct Look {
 
 impl Look {
     fn of(transfer: &Transfer) -> Self {
-        let told = &transfer.new.told;
-        let mut chance = Chance::of(&told.transaction_id.key());
+        let params = &transfer.new.params;
+        let mut chance = Chance::of(&params.transaction_id.key());
         let to_hash = match transfer.kind {
-            Kind::SameChain => told.transaction_id.to_string(),
-            _ => chance.hash(Family::of(&told.to_chain)).to_string(),
+            Kind::SameChain => params.transaction_id.to_string(),
+            _ => chance.hash(Family::of(&params.to_chain)).to_string(),
         };
         Self {
             to_hash,
@@ -66,14 +66,14 @@ struct Side<'a> {
 /// # Errors
 /// If the edits name what such a record doesn't have.
 pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> Result<String, EditError> {
-    let told = &transfer.new.told;
+    let params = &transfer.new.params;
     let look = Look::of(transfer);
     let seen = said.status != "not_found";
     let arrived = seen && has_arrived(transfer.kind, said);
     let (status, gas_status) = bridge_words(transfer.kind, said.status);
-    let hash = told.transaction_id.as_str();
-    let from = Side { chain: &told.from_chain, hash: seen.then_some(hash), block: look.from_block };
-    let to = Side { chain: &told.to_chain, hash: arrived.then_some(&look.to_hash), block: look.to_block };
+    let hash = params.transaction_id.as_str();
+    let from = Side { chain: &params.from_chain, hash: seen.then_some(hash), block: look.from_block };
+    let to = Side { chain: &params.to_chain, hash: arrived.then_some(&look.to_hash), block: look.to_block };
     let mut record = json!({
         "id": hash,
         "status": status,
@@ -85,7 +85,7 @@ pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> Resul
         "toChain": side(to, look.block_as_text, said.status),
         "timeSpent": time_spent(said),
         "routeStatus": route_status(transfer, said, &look.to_hash),
-        "requestId": told.request_id.as_deref().unwrap_or_default(),
+        "requestId": params.request_id.as_deref().unwrap_or_default(),
         "integratorId": integrator_id,
     });
     let error = error_of(said.status);
@@ -177,7 +177,7 @@ fn side(side: Side<'_>, block_as_text: bool, status: &str) -> Value {
 }
 
 fn bridge_url(transfer: &Transfer) -> String {
-    let hash = &transfer.new.told.transaction_id;
+    let hash = &transfer.new.params.transaction_id;
     match transfer.kind {
         Kind::Message => format!("https://bridge-explorer.example/gmp/{hash}"),
         Kind::Tokens => format!("https://bridge-explorer.example/transfer/{hash}"),
@@ -213,7 +213,7 @@ fn time_spent(said: Said<'_>) -> Value {
 
 /// A send and a call where the tokens leave, then a call where they arrive; without a call, a send on both sides.
 fn route_status(transfer: &Transfer, said: Said<'_>, to_hash: &str) -> Vec<Value> {
-    let told = &transfer.new.told;
+    let params = &transfer.new.params;
     let step = |index: usize| {
         let last = index + 1 == said.steps;
         let (from, action) = match (transfer.kind, index) {
@@ -225,7 +225,7 @@ fn route_status(transfer: &Transfer, said: Said<'_>, to_hash: &str) -> Vec<Value
             _ => (false, "call"),
         };
         let (chain, hash) =
-            if from { (&told.from_chain, told.transaction_id.as_str()) } else { (&told.to_chain, to_hash) };
+            if from { (&params.from_chain, params.transaction_id.as_str()) } else { (&params.to_chain, to_hash) };
         let status = match said.status {
             "success" => "success",
             "partial_success" | "refund" if last => "failed",
@@ -292,7 +292,7 @@ mod tests {
 
     fn transfer(kind: Kind) -> Transfer {
         let world = World::seeded(3, 200, DateTime::UNIX_EPOCH);
-        let hashes = world.transfers().into_iter().map(|new| new.told.transaction_id);
+        let hashes = world.transfers().into_iter().map(|new| new.params.transaction_id);
         let found = hashes.filter_map(|hash| world.find(hash.as_str())).find(|transfer| transfer.kind == kind);
         found.unwrap().clone()
     }
@@ -300,10 +300,10 @@ mod tests {
     #[test]
     fn the_route_goes_from_the_source_to_the_destination() {
         let transfer = transfer(Kind::Message);
-        let told = &transfer.new.told;
+        let params = &transfer.new.params;
         let body = of(&transfer, "success", 3);
         let chains: Vec<_> = (0..3).map(|step| body["routeStatus"][step]["chainId"].as_str().unwrap()).collect();
-        assert_eq!(chains, [told.from_chain.as_str(), told.from_chain.as_str(), told.to_chain.as_str()]);
+        assert_eq!(chains, [params.from_chain.as_str(), params.from_chain.as_str(), params.to_chain.as_str()]);
         assert_eq!(body["routeStatus"][2]["txHash"], body["toChain"]["transactionId"]);
         assert_eq!(body["routeStatus"][0]["action"], "send");
         assert_eq!(body["timeSpent"]["total"], 100);

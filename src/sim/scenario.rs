@@ -44,7 +44,7 @@ use super::{
 };
 use crate::domain::{
     ids::{ChainId, TxHash},
-    transaction::{NewTransaction, Told},
+    transaction::{NewTransaction, TransactionParams},
 };
 
 /// Why a text is no scenario: where, what, and the way out.
@@ -145,7 +145,7 @@ impl Scenario {
     /// for an end that says nothing of the transaction.
     pub fn final_status(&self, hash: &str) -> Option<&str> {
         let key = TxHash::new(hash).key();
-        let transfer = self.transfers.iter().find(|transfer| transfer.new.told.transaction_id.key() == key)?;
+        let transfer = self.transfers.iter().find(|transfer| transfer.new.params.transaction_id.key() == key)?;
         transfer.stages.last()?.answer.status()
     }
 
@@ -190,7 +190,7 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
     };
     let places: Vec<usize> = table.answers.iter().map(|answer| answer.span().start).collect();
     let stages = stages(table.answers)?;
-    let told = Told {
+    let params = TransactionParams {
         transaction_id: TxHash::new(table.transaction_id.into_inner()),
         from_chain: ChainId::new(table.from_chain_id),
         to_chain: ChainId::new(table.to_chain_id),
@@ -201,7 +201,7 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
         from_address: None,
         ticket: table.ticket,
     };
-    let new = NewTransaction::from(told);
+    let new = NewTransaction::from(params);
     let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages };
     for (stage, at) in transfer.stages.iter().zip(places) {
         check(&transfer, stage).map_err(|reason| (at, reason))?;
@@ -266,8 +266,8 @@ mod tests {
         Now { mono: Mono(Duration::from_secs(seconds)), wall }
     }
 
-    fn request(told: &Told) -> Request {
-        Request::status(told, "someone")
+    fn request(params: &TransactionParams) -> Request {
+        Request::status(params, "someone")
     }
 
     fn status_of(body: &str) -> Option<String> {
@@ -284,7 +284,7 @@ mod tests {
         ));
         let scenario = scenario.unwrap();
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
-        let request = request(&scenario.transfers[0].new.told);
+        let request = request(&scenario.transfers[0].new.params);
         let stranger = Request { integrator_id: None, ..request.clone() };
         assert_eq!(service.handle(&stranger, at(50)).status, 401);
         assert_eq!(service.handle(&request, at(100)).status, 404);
@@ -381,7 +381,7 @@ mod tests {
         let change = r#"set = { "/toChain" = '{"transactionId":""}', "/toChain/blockNumber" = "\"173\"" },
             unset = ["/timeSpent", "/fromChain/chainData"], headers = { x-served-by = "sim" }, retry_after = "3""#;
         let scenario = Scenario::parse(&edited(change)).unwrap();
-        let request = request(&scenario.transfers[0].new.told);
+        let request = request(&scenario.transfers[0].new.params);
         let reply = scenario.service(DateTime::UNIX_EPOCH).handle(&request, at(1));
         let body: Value = serde_json::from_str(&reply.body).unwrap();
         assert_eq!(body["toChain"], serde_json::json!({ "transactionId": "", "blockNumber": "173" }));
@@ -441,14 +441,14 @@ mod tests {
 
     /// The rows that a scenario's transactions should have.
     fn expected(scenario: &Scenario) -> BTreeMap<String, Vec<String>> {
-        let row = |told: Told| {
-            let estimate = told.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
-            let request = told.request_id.unwrap_or_default();
-            let (from, to) = (told.from_chain.to_string(), told.to_chain.to_string());
-            vec![told.transaction_id.to_string(), from, to, told.quote_id, request, estimate]
+        let row = |params: TransactionParams| {
+            let estimate = params.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
+            let request = params.request_id.unwrap_or_default();
+            let (from, to) = (params.from_chain.to_string(), params.to_chain.to_string());
+            vec![params.transaction_id.to_string(), from, to, params.quote_id, request, estimate]
         };
         let new = scenario.world(DateTime::UNIX_EPOCH).transfers();
-        new.into_iter().map(|new| row(new.told)).map(|row| (row[0].clone(), row)).collect()
+        new.into_iter().map(|new| row(new.params)).map(|row| (row[0].clone(), row)).collect()
     }
 
     /// The final statuses, counted, as the service says them when the last answer of all has begun.
@@ -456,13 +456,13 @@ mod tests {
         let world = scenario.world(DateTime::UNIX_EPOCH);
         let mut service = Service::new(world, Limits { rps: 1e6, ..Limits::default() });
         let transfers = scenario.world(DateTime::UNIX_EPOCH).transfers();
-        let mut ask = |told: &Told, second| service.handle(&request(told), at(second));
-        ask(&transfers[0].told, 0);
+        let mut ask = |params: &TransactionParams, second| service.handle(&request(params), at(second));
+        ask(&transfers[0].params, 0);
         let mut counts = BTreeMap::new();
         for new in &transfers {
-            let reply = ask(&new.told, scenario.length().as_secs() + 1);
+            let reply = ask(&new.params, scenario.length().as_secs() + 1);
             let status = status_of(&reply.body).unwrap_or_else(|| reply.status.to_string());
-            let promised = scenario.final_status(new.told.transaction_id.as_str());
+            let promised = scenario.final_status(new.params.transaction_id.as_str());
             match reply.status {
                 200 => assert_eq!(promised, Some(status.as_str())),
                 404 => assert_eq!(promised, Some("not_found")),

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::domain::{
     ids::ChainId,
-    transaction::{NewTransaction, Told},
+    transaction::{NewTransaction, TransactionParams},
 };
 
 /// Chains, the busy ones first, and the seconds that a bridged route from there is estimated at.
@@ -116,7 +116,7 @@ fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer
     // Whole milliseconds, so that a time survives every format that it is written in.
     let begins = TimeDelta::milliseconds((before * 1_000.0) as i64);
     let from_chain = ChainId::new(from);
-    let told = Told {
+    let params = TransactionParams {
         transaction_id: chance.hash(Family::of(&from_chain)),
         quote_id: chance.token(),
         request_id: chance.percent(70).then(|| chance.token()),
@@ -129,7 +129,7 @@ fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer
     };
     let labels = [("batch-17", 35), ("vip", 8)];
     let labels = labels.into_iter().filter(|(_, share)| chance.percent(*share)).map(|(label, _)| label.to_owned());
-    let new = NewTransaction { labels: labels.collect(), ..told.into() };
+    let new = NewTransaction { labels: labels.collect(), ..params.into() };
     Transfer { new, kind, begins, stages: stages(fate, kind, settles, chance) }
 }
 

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     clock::Now,
-    domain::{chains, ids::ChainId, secret::IntegratorId, transaction::Told},
+    domain::{chains, ids::ChainId, secret::IntegratorId, transaction::TransactionParams},
 };
 
 /// An ID that starts so is one that the service has withdrawn.
@@ -72,12 +72,12 @@ pub struct Request {
 
 impl Request {
     /// The request for a transaction's status, as it has to be (`service.md` 4.1).
-    pub fn status(told: &Told, integrator_id: &str) -> Self {
+    pub fn status(params: &TransactionParams, integrator_id: &str) -> Self {
         let query = [
-            ("transactionId", told.transaction_id.as_str()),
-            ("fromChainId", told.from_chain.as_str()),
-            ("toChainId", told.to_chain.as_str()),
-            ("quoteId", &told.quote_id),
+            ("transactionId", params.transaction_id.as_str()),
+            ("fromChainId", params.from_chain.as_str()),
+            ("toChainId", params.to_chain.as_str()),
+            ("quoteId", &params.quote_id),
         ];
         Self {
             path: "/v2/status".to_owned(),
@@ -226,8 +226,8 @@ fn required(request: &Request) -> Result<&str, Reply> {
 
 /// Refuses parameters that belong to another transfer than the hash does.
 fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
-    let told = &transfer.new.told;
-    for (name, chain) in [("fromChainId", &told.from_chain), ("toChainId", &told.to_chain)] {
+    let params = &transfer.new.params;
+    for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
         if given == *chain {
             continue;
@@ -238,7 +238,7 @@ fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
             Reply::refusal(400, &format!("{name} does not match the transaction"))
         });
     }
-    if request.parameter("quoteId") != Some(told.quote_id.as_str()) {
+    if request.parameter("quoteId") != Some(params.quote_id.as_str()) {
         return Err(Reply::refusal(400, "quoteId does not match the transaction"));
     }
     Ok(())
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn request(service: &Service) -> Request {
-        Request::status(&service.world().transfers().remove(0).told, "canary-integrator-7f3a")
+        Request::status(&service.world().transfers().remove(0).params, "canary-integrator-7f3a")
     }
 
     /// The status and the `type` or the router status of the answer to `request` as `change` leaves it.
@@ -320,11 +320,11 @@ mod tests {
         assert_eq!((status, kind.as_str()), (400, "BAD_REQUEST"));
         assert!(message.ends_with("toChainId, quoteId"), "{message}");
         let set = |request: &mut Request, index: usize, value: &str| value.clone_into(&mut request.query[index].1);
-        let told = |index, value| answer(|request| set(request, index, value));
-        assert_eq!(told(1, "moon").1, "SCHEMA_VALIDATION_ERROR");
-        assert_eq!(told(2, "14").1, "BAD_REQUEST");
-        assert_eq!(told(3, "another").0, 400);
-        assert_eq!((told(0, "0xdead").0, told(0, "0xdead").1.as_str()), (404, "NOT_FOUND"));
+        let params = |index, value| answer(|request| set(request, index, value));
+        assert_eq!(params(1, "moon").1, "SCHEMA_VALIDATION_ERROR");
+        assert_eq!(params(2, "14").1, "BAD_REQUEST");
+        assert_eq!(params(3, "another").0, 400);
+        assert_eq!((params(0, "0xdead").0, params(0, "0xdead").1.as_str()), (404, "NOT_FOUND"));
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     clock::{Mono, Now},
-    domain::transaction::Told,
+    domain::transaction::TransactionParams,
 };
 
 const FAULTS: &str = include_str!("../../assets/scenarios/faults.toml");
@@ -34,18 +34,18 @@ fn world(text: &str) -> World {
 /// A service that has counted its second 0 already and is never tired.
 fn service(text: &str) -> Service {
     let mut service = Service::new(world(text), Limits { rps: 1e6, ..Limits::default() });
-    let first = service.world().transfers().remove(0).told;
+    let first = service.world().transfers().remove(0).params;
     service.handle(&asked(&first), at(Duration::ZERO));
     service
 }
 
-fn asked(told: &Told) -> Request {
-    Request::status(told, "someone")
+fn asked(params: &TransactionParams) -> Request {
+    Request::status(params, "someone")
 }
 
 fn transfers(world: &World) -> Vec<Transfer> {
-    let known = |told: &Told| world.find(told.transaction_id.as_str()).unwrap().clone();
-    world.transfers().iter().map(|new| known(&new.told)).collect()
+    let known = |params: &TransactionParams| world.find(params.transaction_id.as_str()).unwrap().clone();
+    world.transfers().iter().map(|new| known(&new.params)).collect()
 }
 
 /// What each answer of each transfer comes to, by ticket.
@@ -54,8 +54,8 @@ fn replies(text: &str) -> Vec<(String, Answer, Reply)> {
     let mut replies = Vec::new();
     for transfer in transfers(&world(text)) {
         for stage in &transfer.stages {
-            let reply = service.handle(&asked(&transfer.new.told), at(stage.from));
-            replies.push((transfer.new.told.ticket.clone().unwrap(), stage.answer.clone(), reply));
+            let reply = service.handle(&asked(&transfer.new.params), at(stage.from));
+            replies.push((transfer.new.params.ticket.clone().unwrap(), stage.answer.clone(), reply));
         }
     }
     replies
@@ -77,25 +77,25 @@ fn the_faults_agree_with_their_batch() {
     assert_eq!(reader.headers().unwrap(), header.split(',').collect::<Vec<_>>());
     let rows: BTreeSet<Vec<String>> =
         reader.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
-    let expected = |told: Told| {
-        let estimate = told.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
-        let ticket = told.ticket.unwrap();
+    let expected = |params: TransactionParams| {
+        let estimate = params.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
+        let ticket = params.ticket.unwrap();
         let labels = format!("faults;case-{:02}", case(&ticket));
-        let (from, to) = (told.from_chain.to_string(), told.to_chain.to_string());
-        let request_id = told.request_id.unwrap_or_default();
-        vec![told.transaction_id.to_string(), from, to, told.quote_id, request_id, estimate, ticket, labels]
+        let (from, to) = (params.from_chain.to_string(), params.to_chain.to_string());
+        let request_id = params.request_id.unwrap_or_default();
+        vec![params.transaction_id.to_string(), from, to, params.quote_id, request_id, estimate, ticket, labels]
     };
     let new = world(FAULTS).transfers();
-    let tickets: BTreeSet<_> = new.iter().map(|new| new.told.ticket.clone()).collect();
+    let tickets: BTreeSet<_> = new.iter().map(|new| new.params.ticket.clone()).collect();
     assert_eq!(tickets.len(), new.len());
-    assert_eq!(rows, new.into_iter().map(|new| expected(new.told)).collect());
+    assert_eq!(rows, new.into_iter().map(|new| expected(new.params)).collect());
 }
 
 #[test]
 fn each_case_that_a_status_can_show_has_its_transfers() {
     let mut counts = BTreeMap::new();
     let tickets = [FAULTS, REFUSALS].map(world).map(|world| world.transfers()).concat();
-    for ticket in tickets.iter().map(|new| new.told.ticket.as_deref().unwrap()) {
+    for ticket in tickets.iter().map(|new| new.params.ticket.as_deref().unwrap()) {
         *counts.entry(case(ticket)).or_insert(0) += 1;
     }
     // (18) is about routes, (24), (25) and (27) end before a request, (30) takes many.
@@ -110,7 +110,7 @@ fn every_comment_names_the_case_of_the_ticket_below() {
         let named = text.lines().filter_map(|line| line.strip_prefix("# case (")?.split(')').next());
         let cases: Vec<u32> = named.map(|number| number.parse().unwrap()).collect();
         let tickets = world(text).transfers();
-        let of_tickets: Vec<_> = tickets.iter().map(|new| case(new.told.ticket.as_deref().unwrap())).collect();
+        let of_tickets: Vec<_> = tickets.iter().map(|new| case(new.params.ticket.as_deref().unwrap())).collect();
         assert_eq!(cases[..of_tickets.len()], of_tickets);
     }
 }

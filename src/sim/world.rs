@@ -44,7 +44,7 @@ impl World {
 
     /// A world of these transfers.
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
-        let key = |(index, transfer): (usize, &Transfer)| (transfer.new.told.transaction_id.key(), index);
+        let key = |(index, transfer): (usize, &Transfer)| (transfer.new.params.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
         Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
     }
@@ -142,7 +142,7 @@ mod tests {
             for (transfer, statuses) in told(&world) {
                 *first.entry(statuses[0].clone()).or_insert(0) += 1;
                 settling += usize::from(statuses[0] != "success" && statuses[120] == "success");
-                let submitted = transfer.new.told.submitted_at.unwrap();
+                let submitted = transfer.new.params.submitted_at.unwrap();
                 assert!((-2_700..=0).contains(&submitted.timestamp()), "{submitted}");
                 stuck += usize::from(statuses[0] == "ongoing" && statuses[719] == "ongoing");
             }
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn the_world_is_varied_and_its_hashes_look_right() {
         let new = world().transfers();
-        let chains: BTreeSet<_> = new.iter().flat_map(|new| [&new.told.from_chain, &new.told.to_chain]).collect();
+        let chains: BTreeSet<_> = new.iter().flat_map(|new| [&new.params.from_chain, &new.params.to_chain]).collect();
         assert!(chains.len() >= 14 && chains.iter().all(|id| crate::domain::chains::find(id).is_some()));
-        for told in new.iter().map(|new| &new.told) {
+        for told in new.iter().map(|new| &new.params) {
             let length = match Family::of(&told.from_chain) {
                 Family::Evm => 66,
                 Family::Solana => 88,
@@ -165,17 +165,17 @@ mod tests {
             assert_eq!(told.transaction_id.as_str().len(), length);
         }
         let with = |has: fn(&NewTransaction) -> bool| new.iter().filter(|new| has(new)).count();
-        assert!((150..200).contains(&with(|new| new.told.estimate.is_some())));
-        assert!((30..100).contains(&with(|new| new.told.ticket.is_some())));
+        assert!((150..200).contains(&with(|new| new.params.estimate.is_some())));
+        assert!((30..100).contains(&with(|new| new.params.ticket.is_some())));
         assert!((30..150).contains(&with(|new| !new.labels.is_empty())));
-        assert!((1..40).contains(&with(|new| new.told.from_chain == new.told.to_chain)));
+        assert!((1..40).contains(&with(|new| new.params.from_chain == new.params.to_chain)));
     }
 
     #[test]
     fn hashes_are_found_without_case_where_that_holds() {
         let world = world();
         let hash =
-            &world.transfers.iter().find(|transfer| transfer.kind == Kind::Message).unwrap().new.told.transaction_id;
+            &world.transfers.iter().find(|transfer| transfer.kind == Kind::Message).unwrap().new.params.transaction_id;
         assert!(world.find(hash.as_str()).is_some());
         assert!(world.find(&hash.as_str().to_uppercase()).is_some());
         assert!(world.find("0x00").is_none());

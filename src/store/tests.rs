@@ -21,7 +21,7 @@ use crate::{
         alert::{Rule, Subject},
         chain_config::ChainConfig,
         difference::Difference,
-        experience::{Experience, RouteKey},
+        duration_stats::{DurationStats, RouteKey},
         fixtures,
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Observation, Outcome},
@@ -29,7 +29,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
-        transaction::{NewTransaction, Told, Tracking},
+        transaction::{NewTransaction, Tracking, TransactionParams},
     },
     intake::{Duplicate, ImportSpool},
 };
@@ -69,15 +69,15 @@ fn what_is_imported_is_there_after_a_restart() {
     let mut new = fixtures::new(1);
     new.labels = vec!["vip".into(), "batch".into()];
     new.notes = vec!["user asked".into()];
-    new.told.estimate = Some(Duration::from_millis(1_500));
-    new.told.submitted_at = Some(at(-60));
+    new.params.estimate = Some(Duration::from_millis(1_500));
+    new.params.submitted_at = Some(at(-60));
     let report = testing::track(&store, "default", vec![new.clone(), fixtures::new(2)], at(0));
     assert_eq!(report.added.count, 2);
     drop(store);
     let store = Store::open(&folder.path().join("deep/hoptop.db")).unwrap();
     let (transactions, alerts, seq) = store.reader().unwrap().load().unwrap();
     assert_eq!((transactions.len(), alerts.len(), seq), (2, 0, 2));
-    assert_eq!(transactions[0].told, new.told);
+    assert_eq!(transactions[0].params, new.params);
     assert_eq!(transactions[0].labels, ["batch", "vip"]);
     assert_eq!(transactions[0].notes, ["user asked"]);
 }
@@ -86,20 +86,21 @@ fn what_is_imported_is_there_after_a_restart() {
 fn a_second_import_updates_what_differs_and_erases_nothing() {
     let (_folder, store) = open();
     let mut first = fixtures::new(1);
-    first.told.ticket = Some("SUP-1".into());
+    first.params.ticket = Some("SUP-1".into());
     let row = testing::track(&store, "default", vec![first.clone()], at(0)).added.first[0];
     let again = testing::track(&store, "default", vec![first.clone()], at(1));
     assert_eq!(again, ImportReport { unchanged: [row].into_iter().collect(), ..ImportReport::default() });
     let mut second = first.clone();
-    second.told.ticket = None;
-    second.told.estimate = Some(Duration::from_secs(60));
-    second.told.transaction_id = TxHash::new(first.told.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
+    second.params.ticket = None;
+    second.params.estimate = Some(Duration::from_secs(60));
+    second.params.transaction_id =
+        TxHash::new(first.params.transaction_id.as_str().to_uppercase().replacen("0X", "0x", 1));
     second.labels = vec!["vip".into()];
     let changed = testing::track(&store, "default", vec![second], at(2));
     assert_eq!(changed.updated.first, [(row, vec!["estimatedRouteDuration".to_owned(), "labels".to_owned()])]);
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
-    assert_eq!(kept.told.ticket.as_deref(), Some("SUP-1"));
-    assert_eq!(kept.told.transaction_id, first.told.transaction_id);
+    assert_eq!(kept.params.ticket.as_deref(), Some("SUP-1"));
+    assert_eq!(kept.params.transaction_id, first.params.transaction_id);
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     let mut spool = ImportSpool::new().unwrap();
     let ticket = |number, ticket: &str| {
         let mut new = fixtures::new(number);
-        new.told.ticket = Some(ticket.into());
+        new.params.ticket = Some(ticket.into());
         new
     };
     let rows = [ticket(3, "a"), ticket(1, "a"), ticket(2, "a"), ticket(1, "b"), ticket(2, "a"), ticket(1, "c")];
@@ -161,7 +162,8 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
     let report = store.track_batch("default", batch, at(0)).wait().unwrap().tracked().unwrap();
     let (transactions, ..) = reader.load().unwrap();
     assert_eq!(report.added.first, transactions.iter().map(|tx| tx.id).collect::<Vec<_>>());
-    let kept: Vec<_> = transactions.iter().map(|tx| (tx.told.quote_id.as_str(), tx.told.ticket.as_deref())).collect();
+    let kept: Vec<_> =
+        transactions.iter().map(|tx| (tx.params.quote_id.as_str(), tx.params.ticket.as_deref())).collect();
     assert_eq!(kept, [("quote-3", Some("a")), ("quote-2", Some("a")), ("quote-1", Some("c"))]);
     assert_eq!(names(reader.changes_after(0, 10).unwrap()), ["imported"; 3]);
     let mut again = ImportSpool::new().unwrap();
@@ -209,7 +211,7 @@ fn what_is_no_news_is_counted_and_the_last_body_is_kept_as_it_came() {
     assert_eq!(counted, [("ongoing", 4), ("refused", 1), ("success", 1)]);
     assert_eq!(reader.body(kept[0].id).unwrap(), body(RouterStatus::Ongoing, 1).body);
     assert_eq!(reader.last_body(row).unwrap(), body(RouterStatus::Success, 9).body);
-    assert_eq!(reader.transaction(row).unwrap().unwrap().learned.polls, 6);
+    assert_eq!(reader.transaction(row).unwrap().unwrap().state.polls, 6);
 }
 
 #[test]
@@ -240,7 +242,7 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
     );
     observe(&store, row, body(RouterStatus::Success, 7), 9);
     let reader = store.reader().unwrap();
-    let told = reader.history(row).unwrap().into_iter().map(|line| match line {
+    let params = reader.history(row).unwrap().into_iter().map(|line| match line {
         HistoryLine::Change(change) => format!("{:?} {}", change.observation, change.what.name()),
         HistoryLine::Observation(answer, differs) => {
             let differs: Vec<_> = differs.iter().map(Difference::sentence).collect();
@@ -248,7 +250,7 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
         }
     });
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        params.collect::<Vec<_>>(),
         [
             "None imported",
             "1 ongoing []",
@@ -270,9 +272,9 @@ fn the_feed_tells_what_happened_in_order() {
     observe(&store, row, fixtures::says(RouterStatus::Success), 10);
     testing::request_poll(&store, vec![row], at(11));
     let reader = store.reader().unwrap();
-    let told = names(reader.changes_after(0, 100).unwrap());
+    let params = names(reader.changes_after(0, 100).unwrap());
     let expected = ["imported", "polled", "status_changed", "polled", "status_changed", "settled", "poll_requested"];
-    assert_eq!(told, expected);
+    assert_eq!(params, expected);
     assert_eq!(names(reader.changes_after(5, 1).unwrap()), ["settled"]);
     assert_eq!(names(reader.changes_after(7, 100).unwrap()), [""; 0]);
 }
@@ -291,18 +293,18 @@ fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
     db.execute_batch("DELETE FROM polls; UPDATE feed SET floor = 100").unwrap();
     let batch = (2..=6_001).map(fixtures::new).collect();
     testing::track(&store, "default", batch, at(9));
-    let mut told = Vec::new();
+    let mut params = Vec::new();
     loop {
         let news = follower.changes().unwrap();
         assert!(!news.resync);
-        told.extend(news.changes.iter().map(|change| change.what.name()));
+        params.extend(news.changes.iter().map(|change| change.what.name()));
         if !news.more {
             break;
         }
         assert!(news.polls_dropped);
     }
-    assert_eq!(told.iter().filter(|name| **name == "imported").count(), 6_000);
-    assert_eq!(told[0], "status_changed");
+    assert_eq!(params.iter().filter(|name| **name == "imported").count(), 6_000);
+    assert_eq!(params[0], "status_changed");
 }
 
 #[test]
@@ -320,9 +322,9 @@ fn alerts_are_raised_once_counted_and_cleared() {
     );
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 25);
     assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), []);
-    let told = names(reader.changes_after(0, 100).unwrap());
+    let params = names(reader.changes_after(0, 100).unwrap());
     assert_eq!(
-        told.iter().filter(|name| name.starts_with("alert")).collect::<Vec<_>>(),
+        params.iter().filter(|name| name.starts_with("alert")).collect::<Vec<_>>(),
         [&"alert_raised", &"alert_cleared"]
     );
 }
@@ -331,11 +333,11 @@ fn alerts_are_raised_once_counted_and_cleared() {
 fn a_transaction_is_found_by_hash_part_and_url() {
     let (_folder, store) = open();
     let mut other = fixtures::new(2);
-    other.told.transaction_id = TxHash::new("5UjQbSolanaSignature");
+    other.params.transaction_id = TxHash::new("5UjQbSolanaSignature");
     let row = import_one(&store);
     testing::track(&store, "default", vec![other], at(0));
     let reader = store.reader().unwrap();
-    let hash = fixtures::told(1).transaction_id;
+    let hash = fixtures::params(1).transaction_id;
     for text in [
         hash.as_str().to_owned(),
         hash.as_str().to_uppercase(),
@@ -386,7 +388,7 @@ fn failing_write_takes_no_other_with_it() {
     store.flush().wait().unwrap();
     let reader = store.reader().unwrap();
     let tracked = reader.listing(&crate::domain::filter::Filter::everything(), at(0)).all().unwrap();
-    assert_eq!(reader.transaction(tracked[0]).unwrap().unwrap().told.ticket, fixtures::new(1).told.ticket);
+    assert_eq!(reader.transaction(tracked[0]).unwrap().unwrap().params.ticket, fixtures::new(1).params.ticket);
     assert_eq!(commits(), before, "nothing was written");
 }
 
@@ -444,7 +446,7 @@ fn a_parked_transaction_resumes_when_it_is_told_anew() {
     let reader = store.reader().unwrap();
     assert!(matches!(reader.transaction(row).unwrap().unwrap().tracking, Tracking::Parked(_)));
     let mut better = fixtures::new(1);
-    better.told.quote_id = "the right one".into();
+    better.params.quote_id = "the right one".into();
     testing::track(&store, "default", vec![better], at(9));
     assert_eq!(reader.transaction(row).unwrap().unwrap().tracking, Tracking::Active);
 }
@@ -473,14 +475,14 @@ fn chain(name: Option<&str>) -> ChainConfig {
 fn a_chain_is_learned_once_and_keeps_its_name() {
     let (_folder, store) = open();
     let mut new = fixtures::new(1);
-    new.told.to_chain = ChainId::new("424242");
+    new.params.to_chain = ChainId::new("424242");
     let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
     let describes = |name| Observation { chains: vec![chain(name)], ..fixtures::says(RouterStatus::Ongoing) };
     observe(&store, row, describes(Some("Newly made")), 1);
     observe(&store, row, describes(None), 2);
     let reader = store.reader().unwrap();
-    let learned = reader.chain("default", &ChainId::new("424242")).unwrap().unwrap();
-    assert_eq!(learned.name.as_deref(), Some("Newly made"));
+    let state = reader.chain("default", &ChainId::new("424242")).unwrap().unwrap();
+    assert_eq!(state.name.as_deref(), Some("Newly made"));
     assert_eq!(reader.transaction(row).unwrap().unwrap().to_name(), "Newly made");
     assert_eq!(reader.chain("other", &ChainId::new("424242")).unwrap(), None);
 }
@@ -614,10 +616,10 @@ fn a_transaction_takes_its_estimate_from_its_quote() {
     let report = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(2));
     let row = report.added.first[0];
     assert_eq!(report.completed.first, [(row, vec!["estimatedRouteDuration", "fromAddress"])]);
-    let told = store.reader().unwrap().transaction(row).unwrap().unwrap().told;
-    assert_eq!((told.estimate, told.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
+    let params = store.reader().unwrap().transaction(row).unwrap().unwrap().params;
+    assert_eq!((params.estimate, params.from_address.as_deref()), (Some(Duration::from_secs(900)), Some("0xAb")));
     let mut known = fixtures::new(3);
-    (known.told.quote_id, known.told.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
+    (known.params.quote_id, known.params.estimate) = ("quote-1".into(), Some(Duration::from_secs(5)));
     let report = testing::track(&store, "default", vec![known], at(3));
     assert_eq!(report.completed.first, [(report.added.first[0], vec!["fromAddress"])]);
 }
@@ -639,14 +641,14 @@ fn a_store_of_the_first_schema_is_brought_forward() {
     drop(first);
     let store = Store::open(&path).unwrap();
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
-    let read = transactions[0].learned.record.as_ref().unwrap();
+    let read = transactions[0].state.record.as_ref().unwrap();
     assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
 }
 
 /// Tracks a transaction that was submitted at 0, and hears these statuses at these seconds.
 fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
     let mut new = fixtures::new(number);
-    new.told.submitted_at = Some(at(0));
+    new.params.submitted_at = Some(at(0));
     let row = testing::track(store, "default", vec![new], at(0)).added.first[0];
     for (second, status) in answers {
         observe(store, row, fixtures::says(status.clone()), *second);
@@ -672,13 +674,13 @@ fn how_long_things_took_is_learned_and_kept_after_the_transactions_are_gone() {
     assert_eq!((past.took.len(), past.evidence.count), (30, 30));
     assert_eq!((past.took[0], past.took[29]), (Duration::from_secs(196), Duration::from_secs(225)));
     assert_eq!((past.settled_by(Duration::from_secs(205)), past.settled_by(Duration::from_secs(10))), (10, 0));
-    let experience = reader.experience("default").unwrap();
-    assert_eq!(experience.routes[&route], past.evidence);
-    assert_eq!(experience.chains[&ChainId::new("42161")].count, 30);
+    let duration_stats = reader.duration_stats("default").unwrap();
+    assert_eq!(duration_stats.routes[&route], past.evidence);
+    assert_eq!(duration_stats.chains[&ChainId::new("42161")].count, 30);
     // What is tracked later knows how long its source chain takes.
     let tx = reader.transaction(row).unwrap().unwrap();
     assert!((tx.indexing.mean.exp() - 6.0).abs() < 0.01, "{}", tx.indexing.mean.exp());
-    assert_eq!(reader.experience("another").unwrap(), Experience::default());
+    assert_eq!(reader.duration_stats("another").unwrap(), DurationStats::default());
 }
 
 #[test]
@@ -714,8 +716,8 @@ fn what_hashes_are_compared_by_is_the_same_in_the_store() {
     let (_folder, store) = open();
     let hashes = ["0xABcdef", "0X12ab34", "0x", "0xxyz123", "abcDEF", &"aB".repeat(32), &"zz".repeat(32), "SoLana1"];
     for (number, hash) in (1..).zip(hashes) {
-        let told = Told { transaction_id: TxHash::new(hash), ..fixtures::told(number) };
-        testing::track(&store, "default", vec![NewTransaction { told, ..fixtures::new(number) }], at(0));
+        let params = TransactionParams { transaction_id: TxHash::new(hash), ..fixtures::params(number) };
+        testing::track(&store, "default", vec![NewTransaction { params, ..fixtures::new(number) }], at(0));
     }
     let db = Connection::open(store.path()).unwrap();
     let mut statement = db.prepare("SELECT transaction_id, transaction_key FROM transactions").unwrap();
@@ -761,7 +763,7 @@ fn the_gravest_alerts_come_first_with_what_they_are_about() {
             Rule::Refund => RouterStatus::Refund,
             Rule::NeedsGas => RouterStatus::NeedsGas,
             _ => {
-                new.told.submitted_at = Some(at(-3_600));
+                new.params.submitted_at = Some(at(-3_600));
                 RouterStatus::Ongoing
             }
         };

@@ -189,8 +189,12 @@ mod tests {
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
         track(&here, 1);
         let poll = |store: &Store, status: RouterStatus| {
-            let row =
-                store.reader().unwrap().find_exact("default", &fixtures::new(1).told.transaction_id).unwrap().unwrap();
+            let row = store
+                .reader()
+                .unwrap()
+                .find_exact("default", &fixtures::new(1).params.transaction_id)
+                .unwrap()
+                .unwrap();
             testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);
         };
         poll(&here, RouterStatus::Ongoing);

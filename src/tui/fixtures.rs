@@ -146,8 +146,8 @@ impl Desk {
                         None => (None, hash.key()),
                     };
                     let same = |tx: &&Transaction| {
-                        tx.told.transaction_id.key() == key
-                            && from.as_ref().is_none_or(|from| tx.told.from_chain == *from)
+                        tx.params.transaction_id.key() == key
+                            && from.as_ref().is_none_or(|from| tx.params.from_chain == *from)
                     };
                     (hash.as_str().to_owned(), self.transactions.values().find(same).map(|tx| tx.id))
                 };
@@ -234,7 +234,7 @@ impl Desk {
 
     fn oldest_answer(&self) -> Option<DateTime<Utc>> {
         let polled = self.transactions.values().filter(|tx| tx.profile == self.setting.profile && tx.wants_polling());
-        polled.map(|tx| tx.learned.last_checked_at.unwrap_or(tx.first_seen_at)).min()
+        polled.map(|tx| tx.state.last_checked_at.unwrap_or(tx.first_seen_at)).min()
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     domain::{
         alert::RESOLVED_FOR,
-        experience::RouteKey,
+        duration_stats::RouteKey,
         filter::{Filter, Named, Names},
         ids::{RowId, TxHash},
         notification,

@@ -11,7 +11,7 @@ use hoptop::{
         observation::{Failure, Outcome},
         quote::QuoteAnswer,
         text::FIELD_LIMIT,
-        transaction::{NewTransaction, Told},
+        transaction::{NewTransaction, TransactionParams},
     },
     intake::{Batch, Content, LineError, Pasted},
 };
@@ -29,8 +29,8 @@ const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const LINE_LIMIT: usize = 11 * (FIELD_LIMIT + 200);
 
 /// The transaction that is asked about.
-pub fn told() -> Told {
-    Told {
+pub fn params() -> TransactionParams {
+    TransactionParams {
         transaction_id: TxHash::new(HASH),
         from_chain: ChainId::new("42161"),
         to_chain: ChainId::new("8453"),
@@ -146,7 +146,7 @@ pub fn assert_import(read: &Result<Batch, Vec<LineError>>) {
         Ok(batch) => {
             batch.transactions.iter().for_each(assert_transaction);
             batch.warnings.iter().for_each(|warning| assert_line(warning));
-            let key = |new: &NewTransaction| (new.told.from_chain.clone(), new.told.transaction_id.key());
+            let key = |new: &NewTransaction| (new.params.from_chain.clone(), new.params.transaction_id.key());
             let mut keys: Vec<_> = batch.transactions.iter().map(key).collect();
             keys.sort_unstable();
             keys.dedup();
@@ -179,14 +179,15 @@ pub fn assert_paste(found: &[Pasted]) {
 }
 
 fn assert_transaction(new: &NewTransaction) {
-    let told = &new.told;
-    let required = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str(), &told.quote_id];
+    let params = &new.params;
+    let required =
+        [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str(), &params.quote_id];
     for text in required {
-        assert!(!text.is_empty(), "something required is empty: {told:?}");
+        assert!(!text.is_empty(), "something required is empty: {params:?}");
         // Cut text ends so, and nobody is to be asked with half an ID.
         assert!(text.chars().count() < FIELD_LIMIT, "{text:?} was cut");
     }
-    let optional = [&told.request_id, &told.from_address, &told.ticket];
+    let optional = [&params.request_id, &params.from_address, &params.ticket];
     let words = new.labels.iter().chain(&new.notes).map(String::as_str);
     let texts = optional.into_iter().flatten().map(String::as_str).chain(words);
     required.into_iter().chain(texts).for_each(assert_clean);

@@ -85,7 +85,7 @@ fn no_body_at_the_limit_costs_too_much() {
         let mut figures = Figures::default();
         for status in [200, 404, 429, 500] {
             let reply = Reply { status, retry_after: None, body: &body };
-            let outcome = figures.measure(|| interpret(&reply, &invariants::told(), DateTime::UNIX_EPOCH));
+            let outcome = figures.measure(|| interpret(&reply, &invariants::params(), DateTime::UNIX_EPOCH));
             invariants::assert_heard(&reply, &outcome);
         }
         println!("{figures}: {name}");

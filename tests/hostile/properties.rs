@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use super::{
     files,
     generators::{self, DATE_FORMS},
-    invariants::{self, told},
+    invariants::{self, params},
     measure::{self, Figures},
 };
 
@@ -64,7 +64,7 @@ impl Run {
     }
 
     fn answer(&self, reply: &Reply<'_>, wall: DateTime<Utc>) -> Outcome {
-        let heard = self.measure(|| interpret(reply, &told(), wall));
+        let heard = self.measure(|| interpret(reply, &params(), wall));
         invariants::assert_heard(reply, &heard);
         invariants::assert_quote(&interpret_route(reply, wall.timestamp() % 2 == 0, wall));
         heard.outcome
@@ -150,7 +150,7 @@ impl Run {
             leaves(
                 &interpret(
                     &Reply { status: 200, retry_after: None, body: body.as_bytes() },
-                    &told(),
+                    &params(),
                     DateTime::UNIX_EPOCH,
                 )
                 .outcome,
@@ -315,7 +315,7 @@ fn the_seed_has_fields_that_are_read() {
     let full = generators::full();
     let ask = |body: &str| {
         let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
-        leaves(&interpret(&reply, &told(), DateTime::UNIX_EPOCH).outcome)
+        leaves(&interpret(&reply, &params(), DateTime::UNIX_EPOCH).outcome)
     };
     let known = ask(&full.to_string()).unwrap();
     let spots = Spot::all(&full, &known, ask);

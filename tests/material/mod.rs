@@ -13,7 +13,7 @@ use hoptop::{
         ids::RowId,
         observation::{Observation, Outcome},
         operation::{Operation, TransactionKey},
-        transaction::{NewTransaction, Told},
+        transaction::{NewTransaction, TransactionParams},
     },
     sim::{body, plan::Transfer, world::World},
     store::{ImportReport, Receipt, Store},
@@ -43,8 +43,8 @@ impl TimedObservation {
 }
 
 /// Names a transaction in every store.
-pub fn key(told: &Told) -> TransactionKey {
-    let (from_chain, hash) = (told.from_chain.clone(), told.transaction_id.clone());
+pub fn key(params: &TransactionParams) -> TransactionKey {
+    let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
     TransactionKey { profile: PROFILE.into(), from_chain, hash }
 }
 
@@ -90,8 +90,8 @@ fn padded(text: &str) -> String {
 }
 
 /// What is kept of such a body.
-pub fn seen(told: &Told, body: String, at: DateTime<Utc>) -> TimedObservation {
-    let heard = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, told, at);
+pub fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) -> TimedObservation {
+    let heard = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
     assert!(matches!(heard.outcome, Outcome::Record(_)), "{:?}", heard.outcome);
     let observation = Observation {
         outcome: heard.outcome,
@@ -100,7 +100,7 @@ pub fn seen(told: &Told, body: String, at: DateTime<Utc>) -> TimedObservation {
         body: Some(body),
         chains: heard.chains,
     };
-    TimedObservation { transaction: key(told), observation, at }
+    TimedObservation { transaction: key(params), observation, at }
 }
 
 /// The rows that an import added to a store, all one after the other.
@@ -111,10 +111,10 @@ pub fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
 
 /// All that three answers say of a transfer, a minute apart.
 pub fn answers(world: &World, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
-    let transfer = world.find(new.told.transaction_id.as_str()).unwrap();
+    let transfer = world.find(new.params.transaction_id.as_str()).unwrap();
     let answer = |(minute, said): (i64, (&str, usize))| {
         let age = Duration::from_secs(60 * minute.unsigned_abs() + 30);
-        seen(&new.told, body(transfer, said, age), from + TimeDelta::minutes(minute))
+        seen(&new.params, body(transfer, said, age), from + TimeDelta::minutes(minute))
     };
     (0..).zip(WAY).map(answer).collect()
 }

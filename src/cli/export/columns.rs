@@ -31,15 +31,15 @@ type Cell = fn(&Facts<'_>) -> String;
 
 /// The columns of CSV. Absent values are empty.
 pub const CSV: &[(&str, Cell)] = &[
-    ("transactionId", |facts| facts.tx.told.transaction_id.to_string()),
-    ("fromChainId", |facts| facts.tx.told.from_chain.to_string()),
-    ("toChainId", |facts| facts.tx.told.to_chain.to_string()),
-    ("quoteId", |facts| facts.tx.told.quote_id.clone()),
+    ("transactionId", |facts| facts.tx.params.transaction_id.to_string()),
+    ("fromChainId", |facts| facts.tx.params.from_chain.to_string()),
+    ("toChainId", |facts| facts.tx.params.to_chain.to_string()),
+    ("quoteId", |facts| facts.tx.params.quote_id.clone()),
     ("requestId", |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
-    ("estimatedRouteDuration", |facts| text(facts.tx.told.estimate.map(super::super::json::seconds))),
-    ("submittedAt", |facts| text(facts.tx.told.submitted_at.map(rfc3339))),
-    ("fromAddress", |facts| facts.tx.told.from_address.clone().unwrap_or_default()),
-    ("ticket", |facts| facts.tx.told.ticket.clone().unwrap_or_default()),
+    ("estimatedRouteDuration", |facts| text(facts.tx.params.estimate.map(super::super::json::seconds))),
+    ("submittedAt", |facts| text(facts.tx.params.submitted_at.map(rfc3339))),
+    ("fromAddress", |facts| facts.tx.params.from_address.clone().unwrap_or_default()),
+    ("ticket", |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
     ("labels", |facts| facts.tx.labels.join(";")),
     ("notes", |facts| facts.tx.notes.join("\n")),
     ("firstSeenAt", |facts| rfc3339(facts.tx.first_seen_at)),
@@ -47,7 +47,7 @@ pub const CSV: &[(&str, Cell)] = &[
     ("profile", |facts| facts.tx.profile.clone()),
     ("fromChain", |facts| facts.tx.from_name()),
     ("toChain", |facts| facts.tx.to_name()),
-    ("status", |facts| text(facts.tx.learned.status.as_ref().map(RouterStatus::raw))),
+    ("status", |facts| text(facts.tx.state.status.as_ref().map(RouterStatus::raw))),
     ("settled", |facts| facts.tx.is_settled().to_string()),
     ("overdue", |facts| facts.tx.is_overdue().to_string()),
     ("deadline", |facts| rfc3339(facts.tx.deadline().at)),
@@ -55,12 +55,12 @@ pub const CSV: &[(&str, Cell)] = &[
     ("say", |facts| facts.advice().say.unwrap_or_default()),
     ("do", |facts| facts.advice().act),
     ("alerts", |facts| facts.alerts.iter().map(|alert| alert.rule.name()).collect::<Vec<_>>().join(";")),
-    ("lastCheckedAt", |facts| text(facts.tx.learned.last_checked_at.map(rfc3339))),
-    ("lastChangedAt", |facts| text(facts.tx.learned.last_changed_at.map(rfc3339))),
-    ("settledAt", |facts| text(facts.tx.learned.settled_at.map(rfc3339))),
-    ("polls", |facts| facts.tx.learned.polls.to_string()),
-    ("lastError", |facts| facts.tx.learned.last_error.clone().unwrap_or_default()),
-    ("message", |facts| facts.tx.learned.message.clone().unwrap_or_default()),
+    ("lastCheckedAt", |facts| text(facts.tx.state.last_checked_at.map(rfc3339))),
+    ("lastChangedAt", |facts| text(facts.tx.state.last_changed_at.map(rfc3339))),
+    ("settledAt", |facts| text(facts.tx.state.settled_at.map(rfc3339))),
+    ("polls", |facts| facts.tx.state.polls.to_string()),
+    ("lastError", |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
+    ("message", |facts| facts.tx.state.message.clone().unwrap_or_default()),
     ("error", |facts| facts.record(|record| record.error.as_deref())),
     ("bridgeStatus", |facts| facts.record(|record| record.bridge_status.as_deref())),
     ("sourceUrl", |facts| text(route::ends(facts.tx).source.url)),
@@ -71,15 +71,15 @@ pub const CSV: &[(&str, Cell)] = &[
 
 /// The columns of Markdown, as a person needs them in a ticket; whatever came from outside is escaped.
 pub const MARKDOWN: &[(&str, Cell)] = &[
-    ("Transaction", |facts| code(facts.tx.told.transaction_id.as_str())),
+    ("Transaction", |facts| code(facts.tx.params.transaction_id.as_str())),
     ("Route", |facts| answer::words(&format!("{} to {}", facts.tx.from_name(), facts.tx.to_name()))),
-    ("Status", |facts| answer::words(facts.tx.learned.status.as_ref().map_or("no answer", RouterStatus::raw))),
+    ("Status", |facts| answer::words(facts.tx.state.status.as_ref().map_or("no answer", RouterStatus::raw))),
     ("Age", |facts| span::long(facts.tx.age(facts.now))),
     ("Deadline", |facts| match facts.tx.is_waiting() {
         true => span::stamp(facts.tx.deadline().at, facts.zone),
         false => "-".into(),
     }),
-    ("Ticket", |facts| facts.tx.told.ticket.as_deref().map_or("-".into(), answer::words)),
+    ("Ticket", |facts| facts.tx.params.ticket.as_deref().map_or("-".into(), answer::words)),
     ("Verdict", |facts| answer::words(&facts.advice().verdict)),
 ];
 
@@ -89,7 +89,7 @@ impl Facts<'_> {
     }
 
     fn record(&self, value: fn(&StatusRecord) -> Option<&str>) -> String {
-        self.tx.learned.record.as_ref().and_then(value).unwrap_or_default().to_owned()
+        self.tx.state.record.as_ref().and_then(value).unwrap_or_default().to_owned()
     }
 }
 

@@ -119,7 +119,7 @@ impl Tally {
         self.attention += usize::from(is_attention);
         let submitted = tx.deadline().submitted;
         self.submitted.push(submitted);
-        if let Some(settled) = tx.learned.settled_at {
+        if let Some(settled) = tx.state.settled_at {
             self.settled.push(settled);
             self.took.push(between(submitted, settled));
         }
@@ -206,10 +206,10 @@ impl Page<'_> {
         let (status, tone, urgency) = outcome(tx);
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
-        let took = tx.learned.settled_at.map_or_else(|| tx.age(now), |settled| between(submitted, settled));
+        let took = tx.state.settled_at.map_or_else(|| tx.age(now), |settled| between(submitted, settled));
         let row = Row {
-            hash: tx.told.transaction_id.as_str(),
-            ticket: tx.told.ticket.as_deref().unwrap_or_default(),
+            hash: tx.params.transaction_id.as_str(),
+            ticket: tx.params.ticket.as_deref().unwrap_or_default(),
             labels: &tx.labels,
             route: format!("{} to {}", tx.from_name(), tx.to_name()),
             status,
@@ -244,7 +244,7 @@ fn write(template: &impl Template, out: &mut dyn Write) -> io::Result<()> {
 
 /// The status in words, its colour, and its place among the others: what needs somebody first.
 fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
-    let status = tx.learned.status.as_ref();
+    let status = tx.state.status.as_ref();
     let (tone, urgency) = match status {
         Some(RouterStatus::PartialSuccess) => ("bad", 0),
         Some(RouterStatus::Unknown(_)) => ("bad", 1),

@@ -42,10 +42,10 @@ fn imported(bench: &mut Bench, text: &str) -> (String, String) {
 fn three() -> Bench {
     let bench = Bench::new();
     let mut new = fixtures::new(1);
-    new.told.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
-    new.told.estimate = Some(std::time::Duration::from_millis(1_500));
-    new.told.submitted_at = Some(at(-3_000));
-    new.told.from_address = Some("@from".into());
+    new.params.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
+    new.params.estimate = Some(std::time::Duration::from_millis(1_500));
+    new.params.submitted_at = Some(at(-3_000));
+    new.params.from_address = Some("@from".into());
     (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
     bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
     let mut untracked = fixtures::new(2);
@@ -55,14 +55,14 @@ fn three() -> Bench {
     bench
 }
 
-/// What was told, as it is kept.
-fn told(bench: &Bench) -> Vec<(NewTransaction, Tracking)> {
-    let told = |tx: Transaction| {
-        let Transaction { told, labels, notes, first_seen_at, tracking, .. } = tx;
+/// The parameters as the store keeps them.
+fn params(bench: &Bench) -> Vec<(NewTransaction, Tracking)> {
+    let params = |tx: Transaction| {
+        let Transaction { params, labels, notes, first_seen_at, tracking, .. } = tx;
         let untracked = tracking == Tracking::Untracked;
-        (NewTransaction { told, labels, notes, first_seen_at: Some(first_seen_at), untracked }, tracking)
+        (NewTransaction { params, labels, notes, first_seen_at: Some(first_seen_at), untracked }, tracking)
     };
-    bench.transactions().into_iter().map(told).collect()
+    bench.transactions().into_iter().map(params).collect()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn what_is_exported_imports_to_the_same_and_is_known_where_it_came_from() {
         let mut fresh = Bench::new();
         let elsewhere = "warning: 1 row is of the profile other, and is tracked in default; --profile names the one to track them in\n";
         assert_eq!(imported(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), elsewhere.into()));
-        assert_eq!(told(&fresh), told(&bench), "{format:?}");
+        assert_eq!(params(&fresh), params(&bench), "{format:?}");
         let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
         let (text, ..) = exported(&mut bench, &own);
         let again = imported(&mut bench, &text);
@@ -133,7 +133,7 @@ fn markdown_is_a_table_that_nothing_breaks_out_of() {
 fn json_is_the_view_of_list_in_ascii() {
     let mut bench = three();
     let mut new = fixtures::new(4);
-    new.told.ticket = Some("重要".into());
+    new.params.ticket = Some("重要".into());
     bench.track(new);
     let (json, ..) = exported(&mut bench, &args(ExportFormat::Json));
     let list = list::ListArgs { json: true, ..Default::default() };
@@ -288,12 +288,12 @@ prop_compose! {
         untracked in any::<bool>(),
     ) -> NewTransaction {
         let mut new = fixtures::new(number.into());
-        new.told.transaction_id = TxHash::new(format!("{hash}{number}"));
-        new.told.from_chain = ChainId::new(format!("chain-{}", number % 3));
-        new.told.quote_id = quote_id;
-        [new.told.request_id, new.told.from_address, new.told.ticket] = others.try_into().unwrap();
-        new.told.estimate = estimate.map(std::time::Duration::from_millis);
-        new.told.submitted_at = submitted.and_then(DateTime::from_timestamp_millis);
+        new.params.transaction_id = TxHash::new(format!("{hash}{number}"));
+        new.params.from_chain = ChainId::new(format!("chain-{}", number % 3));
+        new.params.quote_id = quote_id;
+        [new.params.request_id, new.params.from_address, new.params.ticket] = others.try_into().unwrap();
+        new.params.estimate = estimate.map(std::time::Duration::from_millis);
+        new.params.submitted_at = submitted.and_then(DateTime::from_timestamp_millis);
         new.labels = labels.iter().filter_map(|label| clean_or_none(&label.replace(';', ""))).collect();
         new.notes = notes;
         new.notes.dedup();
@@ -317,9 +317,9 @@ proptest! {
             let mut fresh = Bench::new();
             let (_, warnings) = imported(&mut fresh, &text);
             prop_assert_eq!(warnings, "");
-            let (mut there, mut here) = (told(&fresh), told(&bench));
+            let (mut there, mut here) = (params(&fresh), params(&bench));
             for all in [&mut there, &mut here] {
-                all.sort_by_key(|(new, _)| (new.told.from_chain.clone(), new.told.transaction_id.key()));
+                all.sort_by_key(|(new, _)| (new.params.from_chain.clone(), new.params.transaction_id.key()));
             }
             prop_assert_eq!(there, here);
             let (again, _) = imported(&mut bench, &text);
@@ -347,8 +347,8 @@ fn the_dashboard_s_export_is_a_new_file_in_the_format_of_its_name() {
     let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
     for (name, begins) in [("a.csv", "transactionId,"), ("a.md", "| Transaction"), ("a.json", "["), ("a.ndjson", "{")] {
         let file = folder.path().join(name);
-        let told = order(&bench, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
-        assert_eq!(told, format!("2 transactions written to {}", file.display()));
+        let params = order(&bench, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
+        assert_eq!(params, format!("2 transactions written to {}", file.display()));
         assert!(fs::read_to_string(&file).unwrap().starts_with(begins), "{name}");
     }
 }
@@ -388,7 +388,7 @@ fn an_export_ends_when_nobody_waits_for_it() {
 fn a_page_tells_of_all_and_of_each_and_nothing_in_it_is_markup_from_outside() {
     let mut bench = Bench::new();
     let mut hostile = fixtures::new(1);
-    hostile.told.ticket = Some("<script>alert(1)</script>".into());
+    hostile.params.ticket = Some("<script>alert(1)</script>".into());
     hostile.labels = vec!["\"onmouseover=\"x".into()];
     let row = bench.track(hostile);
     let mut record = StatusRecord::bare(RouterStatus::Success);

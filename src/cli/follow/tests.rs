@@ -114,7 +114,7 @@ fn the_last_line_of_a_file_that_was_replaced_is_taken_and_one_that_was_cut_is_na
     let mut bench = Bench::new();
     let (out, err, ()) = bench.run(|cx| {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
-        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, told: None };
+        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
         let mut following = Following::new(&args);
         for (number, why) in [(1, Why::Replaced), (2, Why::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());

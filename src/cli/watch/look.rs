@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::{
     domain::{
         alert::Alert,
-        experience::Experience,
+        duration_stats::DurationStats,
         filter::Filter,
         forecast::Quantile,
         ids::RowId,
@@ -18,7 +18,7 @@ use crate::{
         poller::PollerReport,
         record::{RecordSummary, RecordView},
         text,
-        transaction::{Told, Transaction},
+        transaction::{Transaction, TransactionParams},
     },
     store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
 };
@@ -83,13 +83,13 @@ impl Seen {
                 seen.chosen = reader.listing(&filter, *now).outcomes()?;
             }
             if *forecasts && !(seen.chosen.is_empty() && seen.changed.is_empty()) {
-                let experience = reader.experience(profile)?;
+                let duration_stats = reader.duration_stats(profile)?;
                 for (row, _) in seen.chosen.iter().filter(|(_, progress)| progress.is_polled) {
                     let tx = reader.header(*row)?;
-                    seen.expected.push((*row, tx.and_then(|tx| expected(&tx, &experience))));
+                    seen.expected.push((*row, tx.and_then(|tx| expected(&tx, &duration_stats))));
                 }
                 let changed = seen.changed.values().map(|listed| &listed.transaction);
-                seen.expected.extend(changed.map(|tx| (tx.id, expected(tx, &experience))));
+                seen.expected.extend(changed.map(|tx| (tx.id, expected(tx, &duration_stats))));
             }
             Ok(seen)
         })
@@ -105,20 +105,24 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What of what was told is tracked.
-    pub(super) fn look(follower: &FeedReader, question: &Question, told: &[Told]) -> Result<Vec<Self>, StoreError> {
+    /// Returns those of the given transactions that are tracked.
+    pub(super) fn look(
+        follower: &FeedReader,
+        question: &Question,
+        params: &[TransactionParams],
+    ) -> Result<Vec<Self>, StoreError> {
         follower.read(|reader| {
-            let experience = question.forecasts.then(|| reader.experience(&question.profile)).transpose()?;
+            let duration_stats = question.forecasts.then(|| reader.duration_stats(&question.profile)).transpose()?;
             let mut found = Vec::new();
-            for told in told {
+            for params in params {
                 let key = TransactionKey {
                     profile: question.profile.clone(),
-                    from_chain: told.from_chain.clone(),
-                    hash: told.transaction_id.clone(),
+                    from_chain: params.from_chain.clone(),
+                    hash: params.transaction_id.clone(),
                 };
                 let header = reader.row_of(&key)?.map(|row| reader.header(row)).transpose()?.flatten();
                 let Some(tx) = header else { continue };
-                let expected = experience.as_ref().and_then(|experience| expected(&tx, experience));
+                let expected = duration_stats.as_ref().and_then(|duration_stats| expected(&tx, duration_stats));
                 found.push(Self { row: tx.id, progress: Progress::from(&tx), expected });
             }
             Ok(found)
@@ -142,8 +146,8 @@ pub(super) fn why_nothing(follower: &FeedReader, question: &Question) -> Result<
 }
 
 /// By when one should be settled, as nine of ten are; nothing if nobody waits for it.
-fn expected<R: RecordView>(tx: &Transaction<R>, experience: &Experience) -> Option<DateTime<Utc>> {
-    let wait = TimeDelta::from_std(experience.settling(tx).quantile(Quantile::P90)).ok()?;
+fn expected<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> Option<DateTime<Utc>> {
+    let wait = TimeDelta::from_std(duration_stats.settling(tx).quantile(Quantile::P90)).ok()?;
     tx.wants_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
 }
 
@@ -155,10 +159,10 @@ mod tests {
     #[test]
     fn what_nobody_waits_for_is_not_expected() {
         let mut tx = fixtures::transaction(1);
-        tx.told.estimate = Some(std::time::Duration::from_secs(100));
-        let at = expected(&tx, &Experience::default()).unwrap();
+        tx.params.estimate = Some(std::time::Duration::from_secs(100));
+        let at = expected(&tx, &DurationStats::default()).unwrap();
         assert!(at > tx.first_seen_at + TimeDelta::seconds(100), "the estimate is a median: {at}");
         tx.apply(&fixtures::says(RouterStatus::Success), tx.first_seen_at);
-        assert_eq!(expected(&tx, &Experience::default()), None);
+        assert_eq!(expected(&tx, &DurationStats::default()), None);
     }
 }

@@ -20,7 +20,7 @@ use crate::{
         import::{FormatArg, ImportArgs},
     },
     clock::Clock,
-    domain::{ids::ChainId, transaction::Told},
+    domain::{ids::ChainId, transaction::TransactionParams},
     store::Store,
 };
 
@@ -36,7 +36,7 @@ pub(super) struct Came {
     /// What was to be tracked, by what tells transactions apart.
     coming: HashSet<(ChainId, String)>,
     /// What is tracked and wasn't looked up yet.
-    kept: Vec<Told>,
+    kept: Vec<TransactionParams>,
     /// What it came to, until that is said.
     totals: Option<Totals>,
     ended: Option<Exit>,
@@ -64,19 +64,19 @@ impl Came {
 
     fn note(&mut self, piped: Piped) {
         match piped {
-            Piped::Coming(told) => self.coming.extend(told.iter().map(key)),
-            Piped::Kept(told) => self.kept.extend(told),
+            Piped::Coming(params) => self.coming.extend(params.iter().map(key)),
+            Piped::Kept(params) => self.kept.extend(params),
             Piped::End(totals, exit) => (self.totals, self.ended) = (totals, Some(exit)),
         }
     }
 
     /// Whether this one came.
-    pub(super) fn holds(&self, told: &Told) -> bool {
-        self.coming.contains(&key(told))
+    pub(super) fn holds(&self, params: &TransactionParams) -> bool {
+        self.coming.contains(&key(params))
     }
 
     /// What is tracked and is to be looked up.
-    pub(super) fn take_kept(&mut self) -> Vec<Told> {
+    pub(super) fn take_kept(&mut self) -> Vec<TransactionParams> {
         std::mem::take(&mut self.kept)
     }
 
@@ -92,8 +92,8 @@ impl Came {
 }
 
 /// What tells one transaction of a profile from every other.
-fn key(told: &Told) -> (ChainId, String) {
-    (told.from_chain.clone(), told.transaction_id.key())
+fn key(params: &TransactionParams) -> (ChainId, String) {
+    (params.from_chain.clone(), params.transaction_id.key())
 }
 
 /// Reads standard input and tracks what comes. It goes on being there when that has ended: the watch decides when it is over.
@@ -106,7 +106,7 @@ pub(super) async fn read(
     let args = ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain };
     let feed = Feed::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(Beside(line));
-    let mut sink = Sink { store, profile, clock, err: &mut err, told: Some(out.clone()) };
+    let mut sink = Sink { store, profile, clock, err: &mut err, listener: Some(out.clone()) };
     let (totals, exit) = follow::pour(&args, feed, signal, &mut sink).await?;
     // Once the watch is over nobody listens.
     out.send(Piped::End(totals, exit)).await.unwrap_or_default();

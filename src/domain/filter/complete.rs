@@ -69,7 +69,7 @@ impl Names {
         asked(text).is_some_and(|(of, value)| of == self.of && begins(value))
     }
 
-    /// Whether nothing more is to be learned for that by asking anew.
+    /// Whether another request can't complete it further.
     pub fn suffice(&self, text: &str) -> bool {
         let is_one = |value: &str| self.words.iter().any(|word| word == value);
         let exactly = |value: &str| value.eq_ignore_ascii_case(&self.beginning);

@@ -95,17 +95,17 @@ impl SortKey {
             SortBy::Age => turn(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => turn(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
             SortBy::Checked => {
-                let is_settled = |of: &Candidate| of.tx.learned.settled_at.is_some();
+                let is_settled = |of: &Candidate| of.tx.state.settled_at.is_some();
                 is_settled(a).cmp(&is_settled(b)).then_with(|| turn(answered(a).cmp(&answered(b))))
             }
             SortBy::Changed => {
-                self.present_first(a.tx.learned.last_changed_at.map(Reverse), b.tx.learned.last_changed_at.map(Reverse))
+                self.present_first(a.tx.state.last_changed_at.map(Reverse), b.tx.state.last_changed_at.map(Reverse))
             }
             SortBy::Route => turn(route(a).cmp(&route(b))),
             SortBy::Ticket => self.present_first(ticket(a), ticket(b)),
-            SortBy::Hash => turn(a.tx.told.transaction_id.key().cmp(&b.tx.told.transaction_id.key())),
+            SortBy::Hash => turn(a.tx.params.transaction_id.key().cmp(&b.tx.params.transaction_id.key())),
             SortBy::Settled => {
-                self.present_first(a.tx.learned.settled_at.map(Reverse), b.tx.learned.settled_at.map(Reverse))
+                self.present_first(a.tx.state.settled_at.map(Reverse), b.tx.state.settled_at.map(Reverse))
             }
         }
     }
@@ -142,11 +142,11 @@ fn due(of: &Candidate) -> Option<DateTime<Utc>> {
 }
 
 fn answered(of: &Candidate) -> Option<DateTime<Utc>> {
-    of.tx.learned.settled_at.or(of.tx.learned.last_checked_at)
+    of.tx.state.settled_at.or(of.tx.state.last_checked_at)
 }
 
 fn rank(of: &Candidate) -> u8 {
-    rank_of(of.tx.learned.status.as_ref())
+    rank_of(of.tx.state.status.as_ref())
 }
 
 /// Where a status stands in the order: what a person may have to act on first, the completed last.
@@ -164,7 +164,7 @@ pub fn rank_of(status: Option<&RouterStatus>) -> u8 {
 }
 
 fn raw<'a>(of: &Candidate<'a>) -> &'a str {
-    of.tx.learned.status.as_ref().map_or("", RouterStatus::raw)
+    of.tx.state.status.as_ref().map_or("", RouterStatus::raw)
 }
 
 fn route(of: &Candidate) -> [String; 2] {
@@ -173,5 +173,5 @@ fn route(of: &Candidate) -> [String; 2] {
 
 /// Without case as far as an index of the store has it: in ASCII.
 fn ticket(of: &Candidate) -> Option<String> {
-    of.tx.told.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
+    of.tx.params.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
 }

@@ -165,10 +165,10 @@ impl Test {
             Self::Exact(exact) => any_text(tx, |text| text.contains(exact.as_str())),
             Self::Pattern(pattern) => any_text(tx, |text| pattern.is_match(text)),
             Self::Is(state) => state.holds(candidate, now),
-            Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.learned.status.as_ref())),
+            Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.state.status.as_ref())),
             Self::Chain(side, chain) => {
-                let from = || chain.holds(&tx.told.from_chain, tx.from_name());
-                let to = || chain.holds(&tx.told.to_chain, tx.to_name());
+                let from = || chain.holds(&tx.params.from_chain, tx.from_name());
+                let to = || chain.holds(&tx.params.to_chain, tx.to_name());
                 match side {
                     Side::Either => from() || to(),
                     Side::From => from(),
@@ -177,7 +177,7 @@ impl Test {
             }
             Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
             Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
-            Self::Ticket(ticket) => tx.told.ticket.as_deref().is_some_and(|own| same(own, ticket)),
+            Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| same(own, ticket)),
             Self::Profile(profile) => same(&tx.profile, profile),
             Self::Own(profile) => tx.profile == *profile,
         }
@@ -240,7 +240,7 @@ impl Measure {
         let span = match self {
             Self::Age => Some(TimeDelta::from_std(tx.age(now)).unwrap_or(TimeDelta::MAX)),
             Self::Due => tx.is_waiting().then(|| tx.deadline().at - now),
-            Self::Checked => Some(tx.learned.last_checked_at.map_or(TimeDelta::MAX, |checked| now - checked)),
+            Self::Checked => Some(tx.state.last_checked_at.map_or(TimeDelta::MAX, |checked| now - checked)),
         };
         span.is_some_and(fits)
     }
@@ -259,9 +259,9 @@ impl Comparison {
 
 /// Whether any text that a person would search by fits.
 fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> bool {
-    let told = &tx.told;
-    let own = [told.transaction_id.as_str(), told.from_chain.as_str(), told.to_chain.as_str()];
-    let more = told.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
+    let params = &tx.params;
+    let own = [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str()];
+    let more = params.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
     own.into_iter().chain(more).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 

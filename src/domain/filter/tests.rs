@@ -37,7 +37,7 @@ fn alert(rule: Rule) -> Alert {
 fn ongoing() -> Transaction {
     let mut tx = fixtures::transaction(0xabc);
     tx.apply(&says(RouterStatus::Ongoing), at(1_000));
-    tx.told.ticket = Some("SUP-4412".into());
+    tx.params.ticket = Some("SUP-4412".into());
     tx.labels = vec!["batch-17".into(), "two words".into()];
     tx.notes = vec!["Grüße an ÄRGER".into()];
     tx
@@ -222,15 +222,15 @@ fn sorted(text: &str, rows: &[(Transaction, Vec<Alert>)]) -> Vec<i64> {
 fn what_wants_a_look_comes_first() {
     let waiting = |number: i64, submitted: i64| {
         let mut tx = fixtures::transaction(number);
-        tx.told.submitted_at = Some(at(submitted));
+        tx.params.submitted_at = Some(at(submitted));
         tx
     };
     let mut done = waiting(4, 0);
     done.apply(&says(RouterStatus::Success), at(900));
-    done.told.ticket = Some("b".into());
+    done.params.ticket = Some("b".into());
     let mut asked = waiting(3, 10);
     asked.apply(&says(RouterStatus::Ongoing), at(800));
-    asked.told.ticket = Some("A".into());
+    asked.params.ticket = Some("A".into());
     let rows = [
         (done, vec![]),
         (asked, vec![]),
@@ -263,8 +263,8 @@ fn rows() -> impl Strategy<Value = Vec<(Transaction, Vec<Alert>)>> {
     prop::collection::vec(row, 3).prop_map(|rows| {
         let make = |(id, (status, asked, submitted, ticket, rule)): (usize, (usize, i64, i64, Option<u8>, usize))| {
             let mut tx = fixtures::transaction(i64::try_from(id).unwrap());
-            tx.told.submitted_at = Some(at(submitted * 100));
-            tx.told.ticket = ticket.map(|ticket| format!("T{ticket}"));
+            tx.params.submitted_at = Some(at(submitted * 100));
+            tx.params.ticket = ticket.map(|ticket| format!("T{ticket}"));
             if let Some(status) = RouterStatus::DOCUMENTED.get(status) {
                 tx.apply(&says(status.clone()), at(asked * 1_000));
             }

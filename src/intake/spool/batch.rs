@@ -104,7 +104,7 @@ impl SpooledBatch {
             let (later, earlier) = pair?;
             let (old, new) = (self.row_at(earlier)?, self.row_at(later)?);
             let same = old.1 == new.1;
-            tell(Duplicate { earlier: old.0, later: new.0, hash: new.1.told.transaction_id, same });
+            tell(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, same });
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ fn decode_all(file: &File, length: u64, portions: &SyncSender<io::Result<Portion
 
 /// What makes two rows the same transaction.
 fn key(new: &NewTransaction) -> (&str, String) {
-    (new.told.from_chain.as_str(), new.told.transaction_id.key())
+    (new.params.from_chain.as_str(), new.params.transaction_id.key())
 }
 
 /// Reads the bytes of the next row.
@@ -221,11 +221,11 @@ mod tests {
             assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]], "room {room}");
             let mut left = Vec::new();
             let take = &mut |new: NewTransaction| {
-                left.push(new.told.transaction_id);
+                left.push(new.params.transaction_id);
                 ControlFlow::Continue(())
             };
             batch.for_each(take).unwrap();
-            assert_eq!(left, [2, 1, 3].map(|number| fixtures::new(number).told.transaction_id));
+            assert_eq!(left, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     clock::Now,
     domain::forecast::{Forecast, Lognormal},
     poller::core::Ended,
-    schedule::{MOST_SWEEPS, Outlook, Standing},
+    schedule::{Expectation, MOST_SWEEPS, PollContext},
 };
 
 const DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -71,13 +71,13 @@ impl Day {
         self.asked.insert(RowId(id), (self.millis, true));
         let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.8));
         let since = self.now().wall;
-        let standing = Standing {
+        let poll_context = PollContext {
             last_answer: None,
             deadline: Some(since + TimeDelta::minutes(15)),
-            outlook: Outlook { since, forecast, weight: 1.0 },
+            expectation: Expectation { since, forecast, weight: 1.0 },
             young_until: None,
         };
-        self.core.scheduler.watch(RowId(id), standing, self.now());
+        self.core.scheduler.watch(RowId(id), poll_context, self.now());
     }
 
     fn send(&mut self, id: RowId, ticket: Ticket) {

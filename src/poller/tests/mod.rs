@@ -35,7 +35,7 @@ use crate::{
         operation::{LocalEdit, Operation},
         quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
-        transaction::{NewTransaction, Told, Tracking, Transaction},
+        transaction::{NewTransaction, Tracking, Transaction, TransactionParams},
     },
     sim::{
         scenario::Scenario,
@@ -66,7 +66,7 @@ struct SimulatedWire {
     service: Arc<Mutex<Service>>,
     clock: Clock,
     mood: fn(u64) -> Mood,
-    requests: watch::Sender<Vec<(Mono, Told)>>,
+    requests: watch::Sender<Vec<(Mono, TransactionParams)>>,
     /// Who asked for a route.
     routes: watch::Sender<Vec<String>>,
 }
@@ -85,9 +85,9 @@ impl SimulatedWire {
 }
 
 impl Wire for SimulatedWire {
-    async fn status(&self, told: &Told) -> Observation {
+    async fn status(&self, params: &TransactionParams) -> Observation {
         let now = self.clock.now();
-        self.requests.send_modify(|requests| requests.push((now.mono, told.clone())));
+        self.requests.send_modify(|requests| requests.push((now.mono, params.clone())));
         let id = match (self.mood)(now.mono.0.as_secs()) {
             Mood::Fine => "an-integrator-7f3a",
             Mood::Withdrawn => "revoked-integrator-7f3a",
@@ -97,11 +97,11 @@ impl Wire for SimulatedWire {
             Mood::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
             Mood::Panics => panic!("the wire is to panic here"),
         };
-        let reply = locked(&self.service).handle(&Request::status(told, id), now);
+        let reply = locked(&self.service).handle(&Request::status(params, id), now);
         self.clock.sleep_until(now.mono + reply.delay).await;
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let api::Heard { outcome, chains } = api::interpret(&seen, told, self.clock.now().wall);
+        let api::Heard { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 
@@ -281,7 +281,7 @@ struct Poller {
 
 impl Poller {
     /// The requests so far: when each was sent, and about what.
-    fn requests(&self) -> Vec<(Mono, Told)> {
+    fn requests(&self) -> Vec<(Mono, TransactionParams)> {
         self.wire.requests.borrow().clone()
     }
 
@@ -305,8 +305,8 @@ impl Poller {
     /// The requests by transaction; no two about the same one came within five seconds of each other.
     fn by_transaction(&self) -> BTreeMap<String, Vec<Mono>> {
         let mut asked: BTreeMap<_, Vec<Mono>> = BTreeMap::new();
-        for (at, told) in self.requests() {
-            asked.entry(told.transaction_id.key()).or_default().push(at);
+        for (at, params) in self.requests() {
+            asked.entry(params.transaction_id.key()).or_default().push(at);
         }
         for (hash, times) in &asked {
             let close = times.windows(2).find(|pair| pair[1].since(pair[0]) < Duration::from_secs(5));
@@ -332,7 +332,7 @@ const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
 
 fn is(tx: &Transaction, status: &RouterStatus) -> bool {
-    tx.learned.status.as_ref() == Some(status)
+    tx.state.status.as_ref() == Some(status)
 }
 
 #[tokio::test(start_paused = true)]
@@ -351,10 +351,10 @@ async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
     let transactions = bench.transactions().await;
     assert_eq!(transactions.len(), 200);
     for tx in &transactions {
-        let hash = &tx.told.transaction_id;
-        let status = tx.learned.status.as_ref().map(RouterStatus::raw);
+        let hash = &tx.params.transaction_id;
+        let status = tx.state.status.as_ref().map(RouterStatus::raw);
         assert_eq!(status, bench.scenario.final_status(hash.as_str()), "{hash}");
-        assert_eq!(tx.learned.polls, asked[&hash.key()].len() as u64, "{hash}");
+        assert_eq!(tx.state.polls, asked[&hash.key()].len() as u64, "{hash}");
         // 200 at 10 a second are 20 s a round, and a slot rests for a second after its answer; four rounds are the most.
         let late = asked[&hash.key()].windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(4 * 24));
         assert_eq!(late, None, "{hash} was left waiting");
@@ -442,7 +442,7 @@ async fn refused_parameters_park_one_transaction_and_no_other() {
     bench.pass(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     for tx in bench.transactions().await {
-        assert_eq!(asked[&tx.told.transaction_id.key()].len(), 1);
+        assert_eq!(asked[&tx.params.transaction_id.key()].len(), 1);
         match &tx.tracking {
             Tracking::Parked(reason) => assert!(reason.contains("quoteId is not valid"), "{reason}"),
             tracking => assert_eq!((tracking, tx.is_settled()), (&Tracking::Active, true)),
@@ -460,7 +460,7 @@ async fn what_is_no_record_keeps_the_last_state_and_what_is_undocumented_is_poll
     let poller = bench.start(|_| Mood::Fine);
     bench.until_told("poll_failed").await;
     let tx = bench.transactions().await.remove(0);
-    assert!(is(&tx, &RouterStatus::Ongoing) && tx.learned.last_error.unwrap().contains("HTML"));
+    assert!(is(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
     bench.until_told("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
     assert!(is(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.wants_polling());
@@ -476,7 +476,7 @@ async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_when_it_settles() 
     let bench = Bench::empty(&scenario(1, "", answers), 1.0);
     let mut new = bench.scenario.world(start()).transfers().remove(0);
     // 15 minutes after this is the 120th second, which is in the middle of the outage.
-    new.told.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
+    new.params.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
     bench.import(vec![new]).await;
     let poller = bench.start(|second| if (110..128).contains(&second) { Mood::Refused } else { Mood::Fine });
     bench.until_told("alert_raised").await;
@@ -507,7 +507,7 @@ async fn a_person_s_request_about_a_settled_transaction_is_carried_out_once() {
     bench.request_poll(tx.id).await;
     poller.until_sent(3).await;
     bench.pass(Duration::from_secs(600)).await;
-    assert_eq!(poller.by_transaction()[&tx.told.transaction_id.key()].len(), 2);
+    assert_eq!(poller.by_transaction()[&tx.params.transaction_id.key()].len(), 2);
     assert_eq!(poller.requests().len(), 3);
     poller.stop().await.unwrap();
 }

@@ -30,7 +30,7 @@ async fn what_a_person_has_open_is_asked_about_every_five_seconds() {
     let mark = OpenMark { dashboard: 7, open: Some((open.id, until)), at: start() };
     spawn_blocking(move || store.mark_open(mark).wait()).await.unwrap().unwrap();
     bench.pass(Duration::from_secs(120)).await;
-    let asked = &poller.by_transaction()[&open.told.transaction_id.key()];
+    let asked = &poller.by_transaction()[&open.params.transaction_id.key()];
     // For a minute, and then like the others.
     assert!((12..=24).contains(&asked.len()), "{asked:?}");
     assert!(asked.windows(2).filter(|pair| pair[1].since(pair[0]) < Duration::from_secs(6)).count() >= 9, "{asked:?}");
@@ -42,7 +42,7 @@ async fn a_label_keeps_its_weight_over_all_answers() {
     let mut bench = Bench::empty(&scenario(40, "", ONGOING), 1.0);
     bench.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);
     let mut batch = bench.scenario.world(start()).transfers();
-    let vip = batch[7].told.transaction_id.key();
+    let vip = batch[7].params.transaction_id.key();
     batch[7].labels = vec!["vip".into()];
     bench.import(batch).await;
     let poller = bench.start(|_| Mood::Fine);

@@ -46,7 +46,7 @@ async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
     poller.until_sent(2).await;
     bench.pass(Duration::from_secs(60)).await;
     let asked: Vec<_> = poller.by_transaction().into_keys().collect();
-    assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.told.transaction_id.key()));
+    assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.params.transaction_id.key()));
     assert_eq!(poller.requests().len(), 2);
     assert!(bench.read(move |reader| reader.quote(given_up).unwrap().unwrap().answer.is_none()).await);
     poller.stop().await.unwrap();

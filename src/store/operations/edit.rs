@@ -52,7 +52,7 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
         }
         Edit::SetTicket { transactions, ticket } => {
             for tx in headers(db, transactions)? {
-                let (before, after) = (tx.told.ticket, ticket.clone());
+                let (before, after) = (tx.params.ticket, ticket.clone());
                 steps.extend((before != after).then_some(Step::Ticket { row: tx.id.0, before, after }));
             }
         }

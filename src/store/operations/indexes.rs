@@ -98,8 +98,8 @@ mod tests {
         let mut spool = ImportSpool::new().unwrap();
         for number in rows {
             let mut new = fixtures::new(1);
-            new.told.transaction_id = TxHash::new(format!("0x{number:064x}"));
-            new.told.ticket = Some(format!("SUP-{}", number % 7));
+            new.params.transaction_id = TxHash::new(format!("0x{number:064x}"));
+            new.params.ticket = Some(format!("SUP-{}", number % 7));
             new.labels = vec![format!("of-{number}")];
             spool.put(String::new(), new).unwrap();
         }
@@ -134,7 +134,7 @@ mod tests {
             let labelled = Filter::parse(&format!("label:of-{number}")).unwrap();
             let rows = reader.listing(&labelled, NOW).all().unwrap();
             let hashes: Vec<_> =
-                rows.iter().map(|row| reader.transaction(*row).unwrap().unwrap().told.transaction_id).collect();
+                rows.iter().map(|row| reader.transaction(*row).unwrap().unwrap().params.transaction_id).collect();
             assert_eq!(hashes, [TxHash::new(format!("0x{number:064x}"))]);
         }
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");

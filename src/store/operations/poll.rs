@@ -8,7 +8,7 @@ use crate::{
     alerts::judge,
     domain::{
         change::What,
-        experience::{self, Lesson},
+        duration_stats::{self, DurationSample},
         observation::Observation,
         operation::TransactionKey,
         transaction::Transaction,
@@ -31,7 +31,7 @@ pub struct Observed {
     /// Whether anything changed but the count and the moment of the last poll.
     pub is_news: bool,
     /// The durations that the answer added to those that are known.
-    pub samples: Vec<Lesson>,
+    pub samples: Vec<DurationSample>,
 }
 
 /// Keeps an answer: the observation, the transaction, its record, what is known of chains and durations, the feed, alerts.
@@ -45,12 +45,12 @@ pub(super) fn observe(
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
     let (entry_id, last_body) = observations::keep(db, &transaction, observation, at)?;
-    records::write(db, &transaction, before.learned.record.as_ref(), (entry_id, last_body))?;
+    records::write(db, &transaction, before.state.record.as_ref(), (entry_id, last_body))?;
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {
         chains::learn(db, &key.profile, chain, at)?;
     }
-    let samples = experience::lessons(&before.learned, &transaction, at);
+    let samples = duration_stats::duration_samples(&before.state, &transaction, at);
     for sample in &samples {
         durations::add(db, &key.profile, sample, at)?;
     }

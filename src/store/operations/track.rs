@@ -17,7 +17,7 @@ use crate::{
         ids::RowId,
         operation::{Stamp, TransactionKey},
         text,
-        transaction::{NewTransaction, Told, Tracking, TransactionHeader},
+        transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
     },
     store::{
         error::StoreError,
@@ -158,7 +158,7 @@ pub(in crate::store) fn preview(
 ) -> Result<ImportPreview, StoreError> {
     let mut preview = ImportPreview::default();
     for_each(batch, |new| {
-        match Known::load(db, profile, &new.told)? {
+        match Known::load(db, profile, &new.params)? {
             None => preview.new += 1,
             Some(known) => {
                 preview.known += 1;
@@ -223,7 +223,7 @@ fn novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty,
     let (mut seen, mut stored) = (0, 0);
     for_each(batch, |new| {
         seen += 1;
-        stored += u64::from(transactions::row_of(db, &key(profile, &new.told))?.is_some());
+        stored += u64::from(transactions::row_of(db, &key(profile, &new.params))?.is_some());
         Ok(if stored > 0 && seen >= ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(match stored {
@@ -232,11 +232,11 @@ fn novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty,
     })
 }
 
-fn key(profile: &str, told: &Told) -> TransactionKey {
+fn key(profile: &str, params: &TransactionParams) -> TransactionKey {
     TransactionKey {
         profile: profile.to_owned(),
-        from_chain: told.from_chain.clone(),
-        hash: told.transaction_id.clone(),
+        from_chain: params.from_chain.clone(),
+        hash: params.transaction_id.clone(),
     }
 }
 
@@ -294,11 +294,11 @@ impl<'a> Import<'a> {
 
     /// Adds it, unless it is known.
     fn add(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
-        let (mut told, mut completed) = (Cow::Borrowed(&new.told), Vec::new());
+        let (mut params, mut completed) = (Cow::Borrowed(&new.params), Vec::new());
         if self.has_quotes {
-            completed = quotes::complete(self.db, self.entry.profile, told.to_mut())?;
+            completed = quotes::complete(self.db, self.entry.profile, params.to_mut())?;
         }
-        bind(&mut self.adding, 0, (&told, new), &self.entry)?;
+        bind(&mut self.adding, 0, (&params, new), &self.entry)?;
         if self.adding.raw_execute()? == 0 {
             return Ok(false);
         }
@@ -312,10 +312,10 @@ impl<'a> Import<'a> {
         let mut completed = Vec::new();
         for (place, new) in waiting.iter_mut().enumerate() {
             completed.push(match self.has_quotes {
-                true => quotes::complete(self.db, self.entry.profile, &mut new.told)?,
+                true => quotes::complete(self.db, self.entry.profile, &mut new.params)?,
                 false => Vec::new(),
             });
-            bind(adding, place, (&new.told, new), &self.entry)?;
+            bind(adding, place, (&new.params, new), &self.entry)?;
         }
         // Numbered one after the other, since nobody else writes meanwhile.
         adding.raw_execute()?;
@@ -366,7 +366,7 @@ impl<'a> Import<'a> {
 
     /// Brings what is known up to what the batch says of it; whether it is known.
     fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
-        let Some(known) = Known::load(self.db, self.entry.profile, &new.told)? else { return Ok(false) };
+        let Some(known) = Known::load(self.db, self.entry.profile, &new.params)? else { return Ok(false) };
         let update = Update::new(self.db, &known, new)?;
         match update.fields.is_empty() {
             true => self.report.unchanged.push(known.header.id),
@@ -390,25 +390,25 @@ fn insertion(rows: usize) -> String {
 fn bind(
     adding: &mut Statement<'_>,
     place: usize,
-    (told, new): (&Told, &NewTransaction),
+    (params, new): (&TransactionParams, &NewTransaction),
     entry: &Entry<'_>,
 ) -> Result<(), StoreError> {
     // What others saw before us counts; nobody saw it later than now.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
     let values: [&dyn ToSql; COLUMNS.len()] = [
         &entry.profile,
-        &told.transaction_id.as_str(),
-        &told.from_chain.as_str(),
-        &told.to_chain.as_str(),
-        &told.quote_id,
-        &told.request_id,
-        &told.estimate.map(columns::span),
-        &told.submitted_at.map(columns::moment),
-        &told.from_address,
-        &told.ticket,
+        &params.transaction_id.as_str(),
+        &params.from_chain.as_str(),
+        &params.to_chain.as_str(),
+        &params.quote_id,
+        &params.request_id,
+        &params.estimate.map(columns::span),
+        &params.submitted_at.map(columns::moment),
+        &params.from_address,
+        &params.ticket,
         &columns::moment(first_seen_at),
         &new.untracked,
-        &columns::moment(Deadline::new(told.submitted_at, first_seen_at, told.estimate).at),
+        &columns::moment(Deadline::new(params.submitted_at, first_seen_at, params.estimate).at),
     ];
     let mut parameters = place * COLUMNS.len()..;
     parameters.next();
@@ -424,9 +424,9 @@ struct Known {
 }
 
 impl Known {
-    fn load(db: &Connection, profile: &str, told: &Told) -> Result<Option<Self>, StoreError> {
-        let Some(header) = transactions::header_of(db, &key(profile, told))? else { return Ok(None) };
-        let request_id = match (&told.request_id, &header.told.request_id) {
+    fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>, StoreError> {
+        let Some(header) = transactions::header_of(db, &key(profile, params))? else { return Ok(None) };
+        let request_id = match (&params.request_id, &header.params.request_id) {
             (Some(_), None) => records::record(db, header.id)?.and_then(|record| record.request_id),
             _ => None,
         };
@@ -434,12 +434,12 @@ impl Known {
     }
 
     /// The parameters after a batch that says this: an empty field erases nothing.
-    fn merge(&self, new: &Told) -> Told {
-        let before = &self.header.told;
+    fn merge(&self, new: &TransactionParams) -> TransactionParams {
+        let before = &self.header.params;
         // What the service said itself is nothing new.
         let known = before.request_id.as_deref().or(self.request_id.as_deref());
         let request_id = new.request_id.as_deref().filter(|id| known != Some(id));
-        Told {
+        TransactionParams {
             transaction_id: before.transaction_id.clone(),
             from_chain: before.from_chain.clone(),
             to_chain: new.to_chain.clone(),
@@ -472,7 +472,7 @@ fn add_words(
 
 /// What a batch says of a known transaction that isn't known yet.
 struct Update {
-    told: Told,
+    params: TransactionParams,
     labels: Vec<String>,
     notes: Vec<String>,
     resumed: bool,
@@ -482,13 +482,13 @@ struct Update {
 
 impl Update {
     fn new(db: &Connection, known: &Known, new: &NewTransaction) -> Result<Self, StoreError> {
-        let (before, mut told) = (&known.header, known.merge(&new.told));
-        quotes::complete(db, &before.profile, &mut told)?;
+        let (before, mut params) = (&known.header, known.merge(&new.params));
+        quotes::complete(db, &before.profile, &mut params)?;
         let unknown = |known: &[String], words: &[String]| -> Vec<String> {
             words.iter().filter(|word| !known.contains(word)).cloned().collect()
         };
         let (labels, notes) = (unknown(&before.labels, &new.labels), unknown(&before.notes, &new.notes));
-        let mut fields = differences(&before.told, &told);
+        let mut fields = differences(&before.params, &params);
         fields.extend((!labels.is_empty()).then_some("labels"));
         fields.extend((!notes.is_empty()).then_some("note"));
         // Adding it again is how a person resumes what they or the service stopped.
@@ -498,23 +498,23 @@ impl Update {
             Tracking::Untracked => !new.untracked,
         };
         fields.extend(resumed.then_some("tracking"));
-        Ok(Self { told, labels, notes, resumed, fields: fields.into_iter().map(str::to_owned).collect() })
+        Ok(Self { params, labels, notes, resumed, fields: fields.into_iter().map(str::to_owned).collect() })
     }
 
     /// Writes it; what can be taken back of it.
     fn write(&self, db: &Connection, before: &TransactionHeader, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        let told = transactions::write_told(db, before, &self.told)?;
+        let params = transactions::write_told(db, before, &self.params)?;
         if self.resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
         let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
         changes::append(db, &Entry::of_row(row, at), &What::edited(self.fields.clone()))?;
-        let told = (told != before.told).then(|| Step::Told {
+        let params = (params != before.params).then(|| Step::Params {
             row: row.0,
-            before: before.told.clone().into(),
-            after: told.into(),
+            before: before.params.clone().into(),
+            after: params.into(),
         });
         let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
@@ -523,11 +523,11 @@ impl Update {
             before: Polling::from(&before.tracking),
             after: Polling::ACTIVE,
         });
-        Ok(told.into_iter().chain(labels).chain(notes).chain(tracking).collect())
+        Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
     }
 }
 
-fn differences(before: &Told, after: &Told) -> Vec<&'static str> {
+fn differences(before: &TransactionParams, after: &TransactionParams) -> Vec<&'static str> {
     // The store keeps milliseconds: what differs by less is the same.
     let same_moment = before.submitted_at.map(columns::moment) == after.submitted_at.map(columns::moment);
     let same_estimate = before.estimate.map(columns::span) == after.estimate.map(columns::span);

@@ -142,9 +142,9 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<
                 resume_polling(db, rows, *stopped, pass.at)
             }
         }
-        Step::Told { row, before, after } => {
+        Step::Params { row, before, after } => {
             let (from, to) = pass.ends(before, after);
-            let known = transactions::header(db, RowId(*row))?.filter(|known| known.told == **from);
+            let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
             if let Some(known) = &known {
                 transactions::write_told(db, known, to)?;
             }

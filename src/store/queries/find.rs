@@ -50,7 +50,7 @@ impl Reader {
                 Some(ends) => self.by_ends(ends)?,
                 None => self.select("transaction_key = ?1", &hash.key())?,
             };
-            found.retain(|tx| tx.told.from_chain == from);
+            found.retain(|tx| tx.params.from_chain == from);
             if !found.is_empty() {
                 return Ok(Lookup::from(found));
             }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 
 use super::{
     condition::Condition,
-    order::{self, Stretch, Way},
+    order::{self, Direction, Stretch},
 };
 use crate::{
     domain::{
@@ -73,7 +73,7 @@ pub struct Progress {
 
 impl<R> From<&Transaction<R>> for Progress {
     fn from(tx: &Transaction<R>) -> Self {
-        Self { status: tx.learned.status.clone(), is_polled: tx.wants_polling() }
+        Self { status: tx.state.status.clone(), is_polled: tx.wants_polling() }
     }
 }
 
@@ -171,19 +171,19 @@ impl<'a> Listing<'a> {
 
     fn begin(&self, length: usize) -> Result<Page, StoreError> {
         // One more says whether there are more.
-        let rows = self.rows(None, Way::Forwards, length + 1)?;
+        let rows = self.rows(None, Direction::Forwards, length + 1)?;
         Ok(page_of((Vec::new(), 0), (rows, length)))
     }
 
     fn end(&self, length: usize) -> Result<Page, StoreError> {
-        let rows = self.rows(None, Way::Backwards, length + 1)?;
+        let rows = self.rows(None, Direction::Backwards, length + 1)?;
         Ok(page_of((rows, length), (Vec::new(), 0)))
     }
 
     fn around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
         let Some(standing) = self.standing(row)? else { return self.begin(before + behind) };
-        let others = self.rows(Some(&standing), Way::Forwards, behind)?;
-        let rows_before = self.rows(Some(&standing), Way::Backwards, before + 1)?;
+        let others = self.rows(Some(&standing), Direction::Forwards, behind)?;
+        let rows_before = self.rows(Some(&standing), Direction::Backwards, before + 1)?;
         Ok(page_of((rows_before, before), ([vec![row], others].concat(), behind)))
     }
 
@@ -204,12 +204,12 @@ impl<'a> Listing<'a> {
 
     /// The numbers of all rows, in order: 8 bytes each.
     pub fn all(&self) -> Result<Vec<RowId>, StoreError> {
-        self.rows(None, Way::Forwards, usize::MAX)
+        self.rows(None, Direction::Forwards, usize::MAX)
     }
 
     /// The same of a list that isn't longer than `most`; `None` of one that is.
     pub fn at_most(&self, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        let rows = self.rows(None, Way::Forwards, most.saturating_add(1))?;
+        let rows = self.rows(None, Direction::Forwards, most.saturating_add(1))?;
         Ok((rows.len() <= most).then_some(rows))
     }
 
@@ -218,16 +218,16 @@ impl<'a> Listing<'a> {
     pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // Or a row that moves meanwhile would hide the other end.
         connection::snapshot(self.db, || {
-            let mut found = self.reach((one, other), Way::Forwards, most)?;
+            let mut found = self.reach((one, other), Direction::Forwards, most)?;
             if found.is_none() {
-                found = self.reach((one, other), Way::Backwards, most)?;
+                found = self.reach((one, other), Direction::Backwards, most)?;
                 found.iter_mut().for_each(|rows| rows.reverse());
             }
             Ok(found)
         })
     }
 
-    fn reach(&self, (from, to): (RowId, RowId), way: Way, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+    fn reach(&self, (from, to): (RowId, RowId), way: Direction, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         let Some(standing) = self.standing(from)? else { return Ok(None) };
         let others = self.rows(Some(&standing), way, most.saturating_sub(1))?;
         let rows = [vec![from], others].concat();
@@ -266,7 +266,7 @@ impl<'a> Listing<'a> {
         for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
             let own = self.condition.clone().and(&stretch.condition, &[]);
             let conditions = match index == standing.stretch {
-                true => behind(&own, stretch, &standing, Way::Backwards),
+                true => behind(&own, stretch, &standing, Direction::Backwards),
                 false => vec![own],
             };
             for Condition { sql, parameters } in conditions {
@@ -280,27 +280,27 @@ impl<'a> Listing<'a> {
 
     /// The row that stands next to one, behind it or before it.
     pub fn next(&self, row: RowId, forwards: bool) -> Result<Option<RowId>, StoreError> {
-        let way = if forwards { Way::Forwards } else { Way::Backwards };
+        let way = if forwards { Direction::Forwards } else { Direction::Backwards };
         let Some(standing) = self.standing(row)? else { return Ok(None) };
         Ok(self.rows(Some(&standing), way, 1)?.first().copied())
     }
 
     /// The row that stands first, or last.
     pub fn outermost(&self, first: bool) -> Result<Option<RowId>, StoreError> {
-        let way = if first { Way::Forwards } else { Way::Backwards };
+        let way = if first { Direction::Forwards } else { Direction::Backwards };
         Ok(self.rows(None, way, 1)?.first().copied())
     }
 
-    fn rows(&self, from: Option<&Standing>, way: Way, most: usize) -> Result<Vec<RowId>, StoreError> {
+    fn rows(&self, from: Option<&RowPosition>, way: Direction, most: usize) -> Result<Vec<RowId>, StoreError> {
         let mut found = Vec::new();
         let last = self.stretches.len().saturating_sub(1);
         for step in 0..self.stretches.len() {
-            let index = if way == Way::Forwards { step } else { last - step };
+            let index = if way == Direction::Forwards { step } else { last - step };
             let Some(stretch) = self.stretches.get(index) else { continue };
             let place = from.filter(|standing| standing.stretch == index);
             let passed = from.is_some_and(|standing| match way {
-                Way::Forwards => index < standing.stretch,
-                Way::Backwards => index > standing.stretch,
+                Direction::Forwards => index < standing.stretch,
+                Direction::Backwards => index > standing.stretch,
             });
             if passed {
                 continue;
@@ -322,7 +322,7 @@ impl<'a> Listing<'a> {
     }
 
     /// The queries for the rows of a stretch, one after the other; the last parameter of each is how many.
-    fn queries(&self, stretch: &Stretch, from: Option<&Standing>, way: Way) -> Vec<(String, Vec<Value>)> {
+    fn queries(&self, stretch: &Stretch, from: Option<&RowPosition>, way: Direction) -> Vec<(String, Vec<Value>)> {
         let own = self.condition.clone().and(&stretch.condition, &[]);
         let conditions = match from {
             Some(standing) => behind(&own, stretch, standing, way),
@@ -335,14 +335,14 @@ impl<'a> Listing<'a> {
     }
 
     /// Where a row stands, whether it passes or not; nothing of one that isn't there.
-    fn standing(&self, row: RowId) -> Result<Option<Standing>, StoreError> {
+    fn standing(&self, row: RowId) -> Result<Option<RowPosition>, StoreError> {
         for (index, stretch) in self.stretches.iter().enumerate() {
             let sql = format!("SELECT {} FROM transactions WHERE id = ? AND {}", stretch.place(), stretch.condition);
             let mut statement = self.db.prepare_cached(&sql)?;
             let columns = statement.column_count();
             let read = |row: &Row<'_>| (0..columns).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>();
             if let Some(values) = statement.query_row([row.0], read).optional()? {
-                return Ok(Some(Standing { stretch: index, values }));
+                return Ok(Some(RowPosition { stretch: index, values }));
             }
         }
         Ok(None)
@@ -380,13 +380,13 @@ fn page_of(before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Page {
 }
 
 /// A condition for the rows behind one, in parts.
-fn behind(own: &Condition, stretch: &Stretch, standing: &Standing, way: Way) -> Vec<Condition> {
+fn behind(own: &Condition, stretch: &Stretch, standing: &RowPosition, way: Direction) -> Vec<Condition> {
     let parts = stretch.behind(&standing.values, way).into_iter();
     parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
 }
 
 /// Where a row stands in an order.
-struct Standing {
+struct RowPosition {
     stretch: usize,
     values: Vec<Value>,
 }

@@ -27,7 +27,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
     Utc.timestamp_opt(1_700_000_000 + seconds, 0).unwrap()
 }
 
-/// A transaction of a generated world: what is told, when it is added, and the answers.
+/// A transaction of a generated world: its parameters, when it is added, and the answers.
 #[derive(Clone, Debug)]
 struct Generated {
     ticket: Option<&'static str>,
@@ -78,15 +78,15 @@ fn generated() -> impl Strategy<Value = Generated> {
         })
 }
 
-fn told(number: usize, of: &Generated) -> NewTransaction {
+fn params(number: usize, of: &Generated) -> NewTransaction {
     let mut new = fixtures::new(i64::try_from(number).unwrap() + 1);
     let prefix = if of.hash.is_multiple_of(3) { "0xAB" } else { "Sol" };
-    new.told.transaction_id = crate::domain::ids::TxHash::new(format!("{prefix}{:02x}{number:06x}", of.hash));
-    new.told.from_chain = ChainId::new(of.chains.0);
-    new.told.to_chain = ChainId::new(of.chains.1);
-    new.told.ticket = of.ticket.map(str::to_owned);
-    new.told.estimate = of.estimate.map(Duration::from_secs);
-    new.told.submitted_at = of.hash.is_multiple_of(2).then(|| at(of.added - 30));
+    new.params.transaction_id = crate::domain::ids::TxHash::new(format!("{prefix}{:02x}{number:06x}", of.hash));
+    new.params.from_chain = ChainId::new(of.chains.0);
+    new.params.to_chain = ChainId::new(of.chains.1);
+    new.params.ticket = of.ticket.map(str::to_owned);
+    new.params.estimate = of.estimate.map(Duration::from_secs);
+    new.params.submitted_at = of.hash.is_multiple_of(2).then(|| at(of.added - 30));
     new.labels.clone_from(&of.labels);
     new
 }
@@ -105,7 +105,7 @@ fn world(of: &[Generated]) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     for (number, generated) in of.iter().enumerate() {
-        let report = testing::track(&store, "default", vec![told(number, generated)], at(generated.added));
+        let report = testing::track(&store, "default", vec![params(number, generated)], at(generated.added));
         for (second, status) in &generated.answers {
             let observation = says(status.clone(), generated.chains.0);
             testing::observe(&store, report.added.first[0], observation, at(generated.added + second));
@@ -277,8 +277,8 @@ fn plan(store: &Store, text: &str) -> String {
     let filter = Filter::parse(text).unwrap();
     let connection = connection::open_for_reading(store.path()).unwrap();
     let listing = Listing::new(&connection, &filter, at(0) + TimeDelta::hours(1));
-    let mut told = String::new();
-    for way in [Way::Forwards, Way::Backwards] {
+    let mut params = String::new();
+    for way in [Direction::Forwards, Direction::Backwards] {
         let row = listing.all().unwrap().first().copied().unwrap();
         let standing = listing.standing(row).unwrap();
         let stretch = &listing.stretches[standing.as_ref().unwrap().stretch];
@@ -286,10 +286,10 @@ fn plan(store: &Store, text: &str) -> String {
             parameters.push(Value::Integer(50));
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
-            told += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
+            params += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
         }
     }
-    told
+    params
 }
 
 #[test]
@@ -359,10 +359,10 @@ fn what_is_known_is_read_again_after_anything_that_changes_it() {
         let observation = says(RouterStatus::from(status.to_owned()), "1");
         testing::observe(&store, row, observation, now);
     };
-    let told = |ticket: &str| {
+    let params = |ticket: &str| {
         let mut new = fixtures::new(1);
-        new.told = whole().rows.into_iter().find(|listed| listed.transaction.id == row).unwrap().transaction.told;
-        new.told.ticket = Some(ticket.to_owned());
+        new.params = whole().rows.into_iter().find(|listed| listed.transaction.id == row).unwrap().transaction.params;
+        new.params.ticket = Some(ticket.to_owned());
         testing::submit_track(&store, "default", vec![new], now).wait().map(drop).unwrap();
     };
     let standing = || reader.alerts(AlertQuery::OfTransaction(row)).unwrap().iter().map(|alert| alert.id).collect();
@@ -379,7 +379,7 @@ fn what_is_known_is_read_again_after_anything_that_changes_it() {
         &|| testing::request_poll(&store, vec![row], now),
         &|| edit(Edit::Untrack { transactions: vec![row] }),
         &|| drop(testing::undo(&store, "default", now)),
-        &|| told("z"),
+        &|| params("z"),
         &|| answer("success"),
         &|| assert_eq!(testing::delete(&store, vec![RowId(1)], now), 1),
     ];

@@ -132,7 +132,7 @@ const RANK: &str =
 
 /// Which way a list is gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Way {
+pub(in crate::store) enum Direction {
     Forwards,
     Backwards,
 }
@@ -145,7 +145,7 @@ impl Stretch {
     }
 
     /// What stands behind `ORDER BY`.
-    pub(in crate::store) fn order(&self, way: Way) -> String {
+    pub(in crate::store) fn order(&self, way: Direction) -> String {
         let written = |key: &Key| format!("{}{}", key.sql, if key.descends(way) { " DESC" } else { "" });
         self.keys.iter().map(written).collect::<Vec<_>>().join(", ")
     }
@@ -158,7 +158,7 @@ impl Stretch {
     /// The conditions for the rows behind the one that stands at `place`, in the order in which the rows come: first those that
     /// are equal by all keys but the number, then the others. One by one an index finds the beginning of each; there may be a
     /// million that are equal.
-    pub(in crate::store) fn behind(&self, place: &[Value], way: Way) -> Vec<(String, Vec<Value>)> {
+    pub(in crate::store) fn behind(&self, place: &[Value], way: Direction) -> Vec<(String, Vec<Value>)> {
         let Some((number, keys)) = self.keys.split_last() else { return Vec::new() };
         let equal = keys.iter().map(|key| format!("{} = ?", key.sql));
         let ties = equal.chain([format!("{} {} ?", number.sql, number.beyond(way))]).collect::<Vec<_>>().join(" AND ");
@@ -171,7 +171,7 @@ impl Stretch {
 }
 
 /// The condition for the rows that come behind a place by these keys.
-fn beyond(keys: &[Key], place: &[Value], way: Way) -> (String, Vec<Value>) {
+fn beyond(keys: &[Key], place: &[Value], way: Direction) -> (String, Vec<Value>) {
     let falls = keys.first().is_some_and(|key| key.descends(way));
     let alike = keys.iter().take_while(|key| key.descends(way) == falls).count();
     let mut parameters: Vec<Value> = place.iter().take(alike).cloned().collect();
@@ -198,11 +198,11 @@ fn beyond(keys: &[Key], place: &[Value], way: Way) -> (String, Vec<Value>) {
 
 impl Key {
     /// What holds of a value that comes behind another.
-    fn beyond(&self, way: Way) -> &'static str {
+    fn beyond(&self, way: Direction) -> &'static str {
         if self.descends(way) { "<" } else { ">" }
     }
 
-    fn descends(&self, way: Way) -> bool {
-        self.descending != (way == Way::Backwards)
+    fn descends(&self, way: Direction) -> bool {
+        self.descending != (way == Direction::Backwards)
     }
 }

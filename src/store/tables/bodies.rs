@@ -12,7 +12,7 @@ use rusqlite::{
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use super::columns;
-use crate::domain::transaction::{Told, Transaction};
+use crate::domain::transaction::{Transaction, TransactionParams};
 use crate::store::error::StoreError;
 
 /// For texts of a few kilobytes nearly as small as higher levels make them, in less than half of their time.
@@ -63,7 +63,7 @@ impl Packed {
 
 /// A transaction's record as it is kept.
 pub(in crate::store) fn record_json(transaction: &Transaction) -> Result<Option<String>, StoreError> {
-    let json = transaction.learned.record.as_ref().map(serde_json::to_string).transpose();
+    let json = transaction.state.record.as_ref().map(serde_json::to_string).transpose();
     Ok(json.map_err(|error| columns::unreadable(0, error))?)
 }
 
@@ -74,11 +74,14 @@ pub(in crate::store) struct Dictionary {
 }
 
 /// The newest dictionary of a route.
-pub(in crate::store) fn dictionary(db: &Connection, told: &Told) -> Result<Option<Dictionary>, StoreError> {
+pub(in crate::store) fn dictionary(
+    db: &Connection,
+    params: &TransactionParams,
+) -> Result<Option<Dictionary>, StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT id, content FROM dictionaries WHERE from_chain = ? AND to_chain = ? ORDER BY id DESC LIMIT 1",
     )?;
-    let route = [told.from_chain.as_str(), told.to_chain.as_str()];
+    let route = [params.from_chain.as_str(), params.to_chain.as_str()];
     let found = statement.query_row(route, |row| Ok((row.get(0)?, row.get::<_, Vec<u8>>(1)?))).optional()?;
     found.map(|(id, packed)| Ok(Dictionary { id, content: unpack_dictionary(packed)? })).transpose()
 }
@@ -104,17 +107,17 @@ fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
 /// was read of it.
 pub(in crate::store) fn pack_first(
     db: &Connection,
-    told: &Told,
+    params: &TransactionParams,
     (text, record): (&str, &str),
 ) -> Result<Packed, StoreError> {
-    let known = dictionary(db, told)?;
+    let known = dictionary(db, params)?;
     let packed = pack(text, known.as_ref())?;
     // Without a dictionary the next texts of the transaction couldn't be packed with this one.
     let serves = known.is_some() && packed.length() <= text.len() / POOR;
     if serves || text.len() < 4 * LEAST {
         return Ok(packed);
     }
-    match make_dictionary(db, told, &format!("{record}{text}"))? {
+    match make_dictionary(db, params, &format!("{record}{text}"))? {
         Some(made) => pack(text, Some(&made)),
         None => Ok(packed),
     }
@@ -210,24 +213,24 @@ fn decompress(bytes: &[u8], like: &[u8]) -> Result<String, StoreError> {
 }
 
 /// Keeps what a text has in common with others of its route, unless the route has its share already.
-fn make_dictionary(db: &Connection, told: &Told, text: &str) -> Result<Option<Dictionary>, StoreError> {
-    let content = skeleton(text, told);
+fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
+    let content = skeleton(text, params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
     let made = db
         .prepare_cached(
             "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3
              WHERE (SELECT count(*) FROM dictionaries WHERE from_chain = ?1 AND to_chain = ?2) < ?4",
         )?
-        .execute(params![told.from_chain.as_str(), told.to_chain.as_str(), packed, DICTIONARIES])?;
+        .execute(params![params.from_chain.as_str(), params.to_chain.as_str(), packed, DICTIONARIES])?;
     Ok((made > 0).then(|| Dictionary { id: db.last_insert_rowid(), content: content.into_bytes().into() }))
 }
 
-/// A text without what names a single transaction: what we were told of it, and whatever looks like a hash or an address.
-fn skeleton(text: &str, told: &Told) -> String {
+/// Returns a text without whatever names a single transaction: its parameters, and each hash or address.
+fn skeleton(text: &str, params: &TransactionParams) -> String {
     /// Words of a language and names of fields are shorter, or have no digit.
     const HASH: usize = 16;
-    let own = [Some(told.transaction_id.as_str()), Some(&told.quote_id), told.request_id.as_deref()];
-    let own = own.into_iter().chain([told.from_address.as_deref()]).flatten().filter(|word| !word.is_empty());
+    let own = [Some(params.transaction_id.as_str()), Some(&params.quote_id), params.request_id.as_deref()];
+    let own = own.into_iter().chain([params.from_address.as_deref()]).flatten().filter(|word| !word.is_empty());
     let text = own.fold(text.to_owned(), |text, word| text.replace(word, ""));
     let mut kept = String::with_capacity(text.len());
     let mut rest = text.as_str();
@@ -264,13 +267,13 @@ mod tests {
 
     #[test]
     fn a_skeleton_holds_nothing_of_a_single_transaction() {
-        let told = Told { request_id: Some("9c1e-77".into()), ..fixtures::told(7) };
-        let hash = told.transaction_id.as_str();
+        let params = TransactionParams { request_id: Some("9c1e-77".into()), ..fixtures::params(7) };
+        let hash = params.transaction_id.as_str();
         let text = format!(
             r#"{{"id":"{hash}_30_100","requestId":"9c1e-77","quoteId":"quote-7","to":"0x1f0ac9d21f0ac9d2","ref":"0b1f5f0e-3f44-4c1c-9d3b-77a1b2c3d4e5","chainName":"Arbitrum","routerTransactionStatus":"ongoing","ü":"é"}}"#
         );
         assert_eq!(
-            skeleton(&text, &told),
+            skeleton(&text, &params),
             r#"{"id":"_30_100","requestId":"","quoteId":"","to":"","ref":"","chainName":"Arbitrum","routerTransactionStatus":"ongoing","ü":"é"}"#
         );
     }

@@ -1,4 +1,4 @@
-//! What was learned of how long things take: evidence for the forecasts, and each duration for what people are shown.
+//! Observed durations: statistics for the forecasts, and each single duration for display.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::columns;
 use crate::{
     domain::{
-        experience::{Experience, Lesson, Past, RouteKey},
+        duration_stats::{DurationSample, DurationStats, RouteDurations, RouteKey},
         forecast::Evidence,
         ids::ChainId,
     },
@@ -31,18 +31,18 @@ pub struct RouteStats {
     /// How many of them are settled.
     pub settled: u64,
     /// What was observed of it.
-    pub past: Past,
+    pub past: RouteDurations,
 }
 
 pub(in crate::store) fn add(
     db: &Connection,
     profile: &str,
-    lesson: &Lesson,
+    sample: &DurationSample,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let (from, to, gmp, took) = match lesson {
-        Lesson::Ended { route, took, .. } => (&route.from, route.to.as_str(), route.gmp, *took),
-        Lesson::Indexed { chain, took } => (chain, "", false, *took),
+    let (from, to, gmp, took) = match sample {
+        DurationSample::Ended { route, took, .. } => (&route.from, route.to.as_str(), route.gmp, *took),
+        DurationSample::Indexed { chain, took } => (chain, "", false, *took),
     };
     let mut evidence = evidence(db, profile, (from.as_str(), to, gmp))?;
     evidence.add(took);
@@ -52,7 +52,7 @@ pub(in crate::store) fn add(
          ON CONFLICT DO UPDATE SET evidence = ?5",
     )?
     .execute(params![profile, from.as_str(), to, gmp, json])?;
-    if let Lesson::Ended { outcome, .. } = lesson {
+    if let DurationSample::Ended { outcome, .. } = sample {
         db.prepare_cached(
             "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
              VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -88,7 +88,7 @@ pub(in crate::store) fn parse(json: Option<&str>) -> rusqlite::Result<Evidence> 
 
 impl Reader {
     /// What is known of durations, by route and by source chain.
-    pub fn experience(&self, profile: &str) -> Result<Experience, StoreError> {
+    pub fn duration_stats(&self, profile: &str) -> Result<DurationStats, StoreError> {
         let mut statement =
             self.db().prepare_cached("SELECT from_chain, to_chain, gmp, evidence FROM forecasts WHERE profile = ?")?;
         let mut rows = statement.query([profile])?;
@@ -102,11 +102,11 @@ impl Reader {
                 _ => drop(routes.insert(RouteKey { from, to: ChainId::new(to), gmp }, evidence)),
             }
         }
-        Ok(Experience { routes, chains })
+        Ok(DurationStats { routes, chains })
     }
 
     /// The durations of the transfers on one route.
-    pub fn past(&self, profile: &str, route: &RouteKey) -> Result<Past, StoreError> {
+    pub fn past(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
         let db = self.db();
         let mut statement = db.prepare_cached(
             "SELECT took FROM (SELECT id, took FROM durations
@@ -115,7 +115,7 @@ impl Reader {
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let rows = statement.query_map(params![profile, from, to, route.gmp, COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
-        Ok(Past { evidence: evidence(db, profile, (from, to, route.gmp))?, took })
+        Ok(RouteDurations { evidence: evidence(db, profile, (from, to, route.gmp))?, took })
     }
 
     /// Every route of a profile, with the outcomes of its transfers. Costs n in what is tracked.

@@ -108,7 +108,7 @@ pub(in crate::store) fn keep<'a>(
     at: DateTime<Utc>,
 ) -> Result<(i64, LastBody<'a>), StoreError> {
     let summary = summary(&observation.outcome);
-    let brought_news = transaction.learned.last_changed_at == Some(at);
+    let brought_news = transaction.state.last_changed_at == Some(at);
     let last = db
         .prepare_cached(
             "SELECT id, summary, http_status FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
@@ -165,7 +165,7 @@ pub(in crate::store) fn pack(
     match first(db, transaction.id)? {
         Some((id, like)) => bodies::pack_like(text, None, (id, &like)),
         None => {
-            bodies::pack_first(db, &transaction.told, (text, &bodies::record_json(transaction)?.unwrap_or_default()))
+            bodies::pack_first(db, &transaction.params, (text, &bodies::record_json(transaction)?.unwrap_or_default()))
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     domain::{
         operation::QuoteKey,
         quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
-        transaction::Told,
+        transaction::TransactionParams,
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -213,21 +213,21 @@ pub(in crate::store) fn any(db: &Connection, profile: &str) -> Result<bool, Stor
 pub(in crate::store) fn complete(
     db: &Connection,
     profile: &str,
-    told: &mut Told,
+    params: &mut TransactionParams,
 ) -> Result<Vec<&'static str>, StoreError> {
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db
         .prepare_cached(sql)?
-        .query_row([profile, &told.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, request(row, 1)?)))
+        .query_row([profile, &params.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, request(row, 1)?)))
         .optional()?;
     let Some((estimate, request)) = found else { return Ok(Vec::new()) };
     let mut filled = Vec::new();
-    if let (None, Some(estimate)) = (told.estimate, estimate) {
-        told.estimate = Some(columns::span_from(estimate));
+    if let (None, Some(estimate)) = (params.estimate, estimate) {
+        params.estimate = Some(columns::span_from(estimate));
         filled.push("estimatedRouteDuration");
     }
-    if told.from_address.is_none() {
-        told.from_address = Some(request.from_address);
+    if params.from_address.is_none() {
+        params.from_address = Some(request.from_address);
         filled.push("fromAddress");
     }
     Ok(filled)

@@ -34,7 +34,7 @@ pub(in crate::store) fn write(
     before: Option<&StatusRecord>,
     (entry, last): (i64, LastBody<'_>),
 ) -> Result<(), StoreError> {
-    if transaction.learned.record.as_ref() != before {
+    if transaction.state.record.as_ref() != before {
         let like = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
             LastBody::Apart(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
@@ -62,7 +62,7 @@ fn write_record(
     transaction: &Transaction,
     (entry, like): (i64, Option<&str>),
 ) -> Result<(), StoreError> {
-    let packed = match (bodies::record_json(transaction)?, bodies::dictionary(db, &transaction.told)?) {
+    let packed = match (bodies::record_json(transaction)?, bodies::dictionary(db, &transaction.params)?) {
         (None, _) => Packed::NONE,
         (Some(json), Some(dictionary)) => match like {
             Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, like))?,
@@ -85,7 +85,7 @@ fn write_packed(db: &Connection, row: RowId, packed: &Packed) -> Result<(), Stor
 /// Packs a transaction's record so that it needs no body any more.
 pub(in crate::store) fn pack_alone(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
     let Some(json) = bodies::record_json(transaction)? else { return Ok(()) };
-    let dictionary = bodies::dictionary(db, &transaction.told)?;
+    let dictionary = bodies::dictionary(db, &transaction.params)?;
     write_packed(db, transaction.id, &bodies::pack(&json, dictionary.as_ref())?)
 }
 

@@ -13,7 +13,7 @@ use crate::{
         operation::TransactionKey,
         record::RecordSummary,
         status::RouterStatus,
-        transaction::{ChainNames, Learned, Told, Tracking, Transaction, TransactionHeader},
+        transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -130,7 +130,7 @@ impl TransactionRow {
         Ok(Transaction {
             id: RowId(self.id),
             profile: self.profile,
-            told: Told {
+            params: TransactionParams {
                 transaction_id: TxHash::new(self.transaction_id),
                 from_chain: ChainId::new(self.from_chain),
                 to_chain: ChainId::new(self.to_chain),
@@ -148,7 +148,7 @@ impl TransactionRow {
             poll_requested_at: moment(self.poll_requested_at),
             indexing: durations::parse(self.indexing.as_deref())?,
             tracking,
-            learned: Learned {
+            state: TransactionState {
                 status: self.status.map(RouterStatus::from),
                 status_since: moment(self.status_since),
                 record,
@@ -168,7 +168,7 @@ impl TransactionRow {
     /// The row of a transaction with this summary of its record, but for what other tables hold.
     fn of<R>(transaction: &Transaction<R>, record: RecordSummary) -> Self {
         let moment = |at: Option<DateTime<Utc>>| at.map(columns::moment);
-        let Transaction { told, learned, .. } = transaction;
+        let Transaction { params, state, .. } = transaction;
         let (untracked, parked_reason) = match &transaction.tracking {
             Tracking::Active => (false, None),
             Tracking::Parked(reason) => (false, Some(reason.clone())),
@@ -177,30 +177,30 @@ impl TransactionRow {
         Self {
             id: transaction.id.0,
             profile: transaction.profile.clone(),
-            transaction_id: told.transaction_id.as_str().to_owned(),
-            from_chain: told.from_chain.as_str().to_owned(),
-            to_chain: told.to_chain.as_str().to_owned(),
-            quote_id: told.quote_id.clone(),
-            request_id: told.request_id.clone(),
-            estimate: told.estimate.map(columns::span),
-            submitted_at: moment(told.submitted_at),
-            from_address: told.from_address.clone(),
-            ticket: told.ticket.clone(),
+            transaction_id: params.transaction_id.as_str().to_owned(),
+            from_chain: params.from_chain.as_str().to_owned(),
+            to_chain: params.to_chain.as_str().to_owned(),
+            quote_id: params.quote_id.clone(),
+            request_id: params.request_id.clone(),
+            estimate: params.estimate.map(columns::span),
+            submitted_at: moment(params.submitted_at),
+            from_address: params.from_address.clone(),
+            ticket: params.ticket.clone(),
             first_seen_at: columns::moment(transaction.first_seen_at),
             untracked,
             parked_reason,
             poll_requested_at: moment(transaction.poll_requested_at),
-            status: learned.status.as_ref().map(|status| status.raw().to_owned()),
-            status_since: moment(learned.status_since),
-            message: learned.message.clone(),
-            last_checked_at: moment(learned.last_checked_at),
-            last_changed_at: moment(learned.last_changed_at),
-            settled_at: moment(learned.settled_at),
-            polls: learned.polls,
-            failures: learned.failures,
-            failing_since: moment(learned.failing_since),
-            last_error: learned.last_error.clone(),
-            conflict: learned.conflict.clone(),
+            status: state.status.as_ref().map(|status| status.raw().to_owned()),
+            status_since: moment(state.status_since),
+            message: state.message.clone(),
+            last_checked_at: moment(state.last_checked_at),
+            last_changed_at: moment(state.last_changed_at),
+            settled_at: moment(state.settled_at),
+            polls: state.polls,
+            failures: state.failures,
+            failing_since: moment(state.failing_since),
+            last_error: state.last_error.clone(),
+            conflict: state.conflict.clone(),
             gmp: record.is_gmp,
             from_name: record.from_name,
             to_name: record.to_name,
@@ -365,7 +365,7 @@ pub(in crate::store) fn write_answer(
     // Two answers of one moment may both bring news, so that the moment alone doesn't tell.
     let (summary_before, summary_after) = (summary(before), summary(after));
     let status = |tx: &Transaction| {
-        let Learned { status, settled_at, last_changed_at, .. } = &tx.learned;
+        let TransactionState { status, settled_at, last_changed_at, .. } = &tx.state;
         (status.clone(), *settled_at, *last_changed_at)
     };
     if status(before) != status(after) || summary_before != summary_after {
@@ -381,34 +381,34 @@ pub(in crate::store) fn write_answer(
 pub(in crate::store) fn write_told(
     db: &Connection,
     before: &TransactionHeader,
-    told: &Told,
-) -> Result<Told, StoreError> {
-    let told = Told {
-        estimate: told.estimate.map(|estimate| columns::span_from(columns::span(estimate))),
-        submitted_at: told.submitted_at.map(|at| columns::moment_from(columns::moment(at))),
-        ..told.clone()
+    params: &TransactionParams,
+) -> Result<TransactionParams, StoreError> {
+    let params = TransactionParams {
+        estimate: params.estimate.map(|estimate| columns::span_from(columns::span(estimate))),
+        submitted_at: params.submitted_at.map(|at| columns::moment_from(columns::moment(at))),
+        ..params.clone()
     };
-    let header = TransactionHeader { told: told.clone(), ..before.clone() };
+    let header = TransactionHeader { params: params.clone(), ..before.clone() };
     let mut changed = vec![PARAMETER_COLUMNS];
-    if told.to_chain != before.told.to_chain {
+    if params.to_chain != before.params.to_chain {
         // The name of the destination chain stands in the record.
         changed.push(STATUS_COLUMNS);
         let whole = whole(db, header)?;
         TransactionRow::of(&whole, summary(&whole)).update(db, &changed)?;
-        return Ok(told);
+        return Ok(params);
     }
     if due(&header) != due(before) {
         // The deadline stands in several indexes, each of which takes as long to write as the row.
         changed.push(&["due"]);
     }
     TransactionRow::of(&header, RecordSummary::default()).update(db, &changed)?;
-    Ok(told)
+    Ok(params)
 }
 
 /// What a row holds of a transaction's record.
 fn summary(transaction: &Transaction) -> RecordSummary {
-    let record = transaction.learned.record.as_ref();
-    let Told { from_chain, to_chain, .. } = &transaction.told;
+    let record = transaction.state.record.as_ref();
+    let TransactionParams { from_chain, to_chain, .. } = &transaction.params;
     record.map(|record| RecordSummary::new(record, from_chain, to_chain)).unwrap_or_default()
 }
 

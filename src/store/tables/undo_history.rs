@@ -13,7 +13,7 @@ use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snooze, Snoozed},
         ids::RowId,
-        transaction::{Told, Tracking},
+        transaction::{Tracking, TransactionParams},
     },
     store::error::StoreError,
 };
@@ -31,7 +31,8 @@ pub(in crate::store) enum Step {
         stopped: Option<(i64, i64)>,
     },
     /// The parameters of a transaction.
-    Told { row: i64, before: Box<Told>, after: Box<Told> },
+    #[serde(rename = "told")]
+    Params { row: i64, before: Box<TransactionParams>, after: Box<TransactionParams> },
     /// Whether a transaction is polled.
     Tracking { row: i64, before: Polling, after: Polling },
     /// The ticket.
@@ -54,7 +55,7 @@ impl Step {
     pub(in crate::store) fn row(&self) -> Option<RowId> {
         match self {
             Self::Tracked { .. } | Self::Acknowledged { .. } => None,
-            Self::Told { row, .. }
+            Self::Params { row, .. }
             | Self::Tracking { row, .. }
             | Self::Ticket { row, .. }
             | Self::Label { row, .. }
@@ -234,4 +235,27 @@ pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<Step>, StoreError> 
 
 fn to_json(steps: &[Step]) -> Result<String, StoreError> {
     Ok(serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures;
+
+    #[test]
+    fn stored_steps_keep_their_names() {
+        let params = || Box::new(fixtures::params(1));
+        let steps = [
+            (Step::tracked(1, 2), "tracked"),
+            (Step::Params { row: 1, before: params(), after: params() }, "told"),
+            (Step::Ticket { row: 1, before: None, after: None }, "ticket"),
+            (Step::Label { row: 1, label: "vip".into(), added: true }, "label"),
+            (Step::Note { row: 1, note: 1 }, "note"),
+            (Step::Acknowledged { alert: 1, before: None, after: None }, "acknowledged"),
+        ];
+        for (step, name) in steps {
+            let stored = serde_json::to_value(&step).unwrap();
+            assert_eq!(stored.as_object().unwrap().keys().collect::<Vec<_>>(), [name]);
+        }
+    }
 }

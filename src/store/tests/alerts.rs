@@ -211,7 +211,7 @@ fn another_note_on_what_is_taken_on_is_kept_and_taking_back_says_what_it_was_abo
     let changed = [None, Some("asked"), None, Some("asked")].map(|note| acknowledge(note, 20));
     assert_eq!((changed, note().as_deref()), ([1, 1, 0, 0], Some("asked")));
     let back = testing::undo(&store, "default", at(30)).unwrap();
-    assert_eq!((back.about, note()), (Some(fixtures::told(1).transaction_id), None));
+    assert_eq!((back.about, note()), (Some(fixtures::params(1).transaction_id), None));
     let batch = (2..=3).map(fixtures::new).collect();
     testing::track(&store, "default", batch, at(40));
     assert_eq!(testing::undo(&store, "default", at(50)).unwrap().about, None);

@@ -3,10 +3,10 @@
 use super::*;
 use crate::domain::{filter::Named, transaction::Transaction};
 
-/// What is told of the first transaction: whether it is polled, its ticket, labels and notes.
+/// The editable state of the first transaction: whether it is polled, its ticket, labels and notes.
 fn told(store: &Store) -> String {
     let tx = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
-    format!("{:?} {:?} {:?} {:?}", tx.tracking, tx.told.ticket, tx.labels, tx.notes)
+    format!("{:?} {:?} {:?} {:?}", tx.tracking, tx.params.ticket, tx.labels, tx.notes)
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn nothing_is_taken_back_over_what_happened_since() {
     let row = import_one(&store);
     let ticket = |ticket: &str| Edit::SetTicket { transactions: vec![row], ticket: Some(ticket.into()) };
     testing::edit(&store, "default", ticket("SUP-1"), at(1));
-    let told = Told { ticket: Some("SUP-2".into()), ..fixtures::told(1) };
-    let new = NewTransaction { told, ..fixtures::new(1) };
+    let params = TransactionParams { ticket: Some("SUP-2".into()), ..fixtures::params(1) };
+    let new = NewTransaction { params, ..fixtures::new(1) };
     let other = Store::open(store.path()).unwrap();
     testing::track(&other, "other", vec![new.clone()], at(2));
     Connection::open(store.path())
@@ -102,7 +102,7 @@ fn nothing_is_taken_back_over_what_happened_since() {
     let back = testing::undo(&store, "default", at(3)).unwrap();
     assert_eq!((back.done, back.left), (0, 1));
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
-    assert_eq!(kept.told.ticket.as_deref(), Some("SUP-9"));
+    assert_eq!(kept.params.ticket.as_deref(), Some("SUP-9"));
     // A new edit ends what could be done again.
     testing::edit(&store, "default", ticket("SUP-3"), at(4));
     assert_eq!(testing::redo(&store, "default", at(5)), None);
@@ -124,7 +124,7 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
         let left: i64 = db.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
         assert_eq!(left, 0, "{table}");
     }
-    let hash = fixtures::told(1).transaction_id;
+    let hash = fixtures::params(1).transaction_id;
     let kept: String =
         db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
     assert!(!kept.contains(hash.as_str()));
@@ -140,13 +140,13 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
 fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
     let (_folder, store) = open();
     testing::track(&store, "default", (1..=3).map(fixtures::new).collect(), at(0));
-    let told = Told { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::told(1) };
-    testing::track(&store, "default", vec![NewTransaction { told, ..fixtures::new(1) }], at(1));
+    let params = TransactionParams { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::params(1) };
+    testing::track(&store, "default", vec![NewTransaction { params, ..fixtures::new(1) }], at(1));
     let back = testing::undo(&store, "default", at(2)).unwrap();
     assert_eq!((back.done, back.left), (1, 0));
     let reader = store.reader().unwrap();
     let kept = reader.transaction(RowId(1)).unwrap().unwrap();
-    assert_eq!((kept.told.quote_id.as_str(), kept.told.ticket.as_deref()), ("quote-1", None));
+    assert_eq!((kept.params.quote_id.as_str(), kept.params.ticket.as_deref()), ("quote-1", None));
     let polled = || reader.polling_load("default", at(9)).unwrap().polled;
     assert_eq!(polled(), 3);
     // Next comes the import itself, all of it at once.
@@ -316,7 +316,7 @@ fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
         (5, None, vec!["võimalik"]),
     ] {
         let mut new = fixtures::new(number);
-        new.told.ticket = ticket.map(str::to_owned);
+        new.params.ticket = ticket.map(str::to_owned);
         new.labels = labels.into_iter().map(str::to_owned).collect();
         testing::track(&store, "default", vec![new], at(0));
     }

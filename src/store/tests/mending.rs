@@ -105,7 +105,7 @@ fn what_came_after_the_backup_is_read_from_the_damaged_file() {
     assert!((560..600).contains(&found), "{found} of 600 are back");
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let labelled =
-        |number: i64| transactions.iter().any(|tx| tx.told == fixtures::told(number) && tx.labels == ["vip"]);
+        |number: i64| transactions.iter().any(|tx| tx.params == fixtures::params(number) && tx.labels == ["vip"]);
     assert!([1, 20, 21, 599, 600].into_iter().all(labelled));
     assert!(mended.to_string().contains("and what could still be read"), "{mended}");
 }

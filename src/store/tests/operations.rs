@@ -62,7 +62,7 @@ fn maybe(of: &'static [&'static str]) -> impl Strategy<Value = Option<String>> {
     prop::option::of(select(of).prop_map(str::to_owned))
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn params() -> impl Strategy<Value = TransactionParams> {
     (
         1..NUMBERS,
         (select(&["8453", "424242"][..]), select(&["", "-b"][..]), maybe(&["r1", "r2"])),
@@ -72,9 +72,9 @@ fn told() -> impl Strategy<Value = Told> {
         any::<bool>(),
     )
         .prop_map(|(number, (to, quote, request_id), estimate, submitted_at, (from_address, ticket), upper)| {
-            let of = fixtures::told(number);
+            let of = fixtures::params(number);
             let hash = of.transaction_id.as_str();
-            Told {
+            TransactionParams {
                 transaction_id: if upper { TxHash::new(hash.replace("00", "0A0")) } else { of.transaction_id },
                 to_chain: ChainId::new(to),
                 quote_id: format!("{}{quote}", of.quote_id),
@@ -90,9 +90,9 @@ fn told() -> impl Strategy<Value = Told> {
 
 fn new_transaction() -> impl Strategy<Value = NewTransaction> {
     let labels = words(&["vip", "late", "VIP", "late", "vip", "batch", REFUSED], 2);
-    (told(), labels, words(&["asked", "called"], 2), prop::option::of(moment()), prop::bool::weighted(0.1)).prop_map(
-        |(told, labels, notes, first_seen_at, untracked)| NewTransaction {
-            told,
+    (params(), labels, words(&["asked", "called"], 2), prop::option::of(moment()), prop::bool::weighted(0.1)).prop_map(
+        |(params, labels, notes, first_seen_at, untracked)| NewTransaction {
+            params,
             labels,
             notes,
             first_seen_at,
@@ -104,8 +104,8 @@ fn new_transaction() -> impl Strategy<Value = NewTransaction> {
 /// The key of a transaction that is tracked, perhaps.
 fn key() -> impl Strategy<Value = TransactionKey> {
     (profile(), 1..=NUMBERS).prop_map(|(profile, number)| {
-        let told = fixtures::told(number);
-        TransactionKey { profile, from_chain: told.from_chain, hash: told.transaction_id }
+        let params = fixtures::params(number);
+        TransactionKey { profile, from_chain: params.from_chain, hash: params.transaction_id }
     })
 }
 
@@ -384,7 +384,7 @@ struct Rows(Vec<NewTransaction>);
 
 impl Rows {
     fn new(transactions: &[NewTransaction]) -> Option<Self> {
-        let hashes: BTreeSet<String> = transactions.iter().map(|new| new.told.transaction_id.key()).collect();
+        let hashes: BTreeSet<String> = transactions.iter().map(|new| new.params.transaction_id.key()).collect();
         (hashes.len() == transactions.len()).then(|| Self(transactions.to_vec()))
     }
 }
@@ -444,7 +444,7 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
         prop_assert_eq!((header.from_name(), header.to_name()), (whole.from_name(), whole.to_name()));
         prop_assert_eq!(RouteKey::of(&header), RouteKey::of(&whole));
         let listed = reader.listed(whole.id).unwrap().unwrap();
-        prop_assert_eq!(&header.with_record(whole.learned.record.clone()), &listed.transaction);
+        prop_assert_eq!(&header.with_record(whole.state.record.clone()), &listed.transaction);
         prop_assert_eq!(&whole, &listed.transaction);
     }
     Ok(())
@@ -493,7 +493,7 @@ fn a_batch_of_any_size_makes_the_same_store_as_the_operation() {
     }
     for (at, known) in [(at(2), 0), (at(3), 17)] {
         let mut batch = batch[..4_100 + known].to_vec();
-        batch[5].told.ticket = Some(format!("SUP-{known}"));
+        batch[5].params.ticket = Some(format!("SUP-{known}"));
         let rows = Rows::new(&batch).unwrap();
         let one = testing::track(&first, "default", batch, at);
         let other = second.track_batch("default", Box::new(rows), at).wait().unwrap().tracked().unwrap();
@@ -582,7 +582,11 @@ fn of_each_variant(Names { transaction, alert, quote }: &Names) -> Vec<Operation
     let answers = answers.chain([answered(limited), route("quote-1", 900)]);
     let answers = answers.map(|observation| Operation::AnswerQuote { quote: quote.clone(), observation });
     let new = NewTransaction {
-        told: Told { submitted_at: Some(millis(1)), estimate: Some(Duration::from_millis(2)), ..fixtures::told(1) },
+        params: TransactionParams {
+            submitted_at: Some(millis(1)),
+            estimate: Some(Duration::from_millis(2)),
+            ..fixtures::params(1)
+        },
         labels: vec!["vip".into()],
         notes: vec!["asked".into()],
         first_seen_at: Some(millis(3)),

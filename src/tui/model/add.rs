@@ -31,7 +31,7 @@ pub struct AddForm {
     pub focus: Focus,
     /// The finding that the cursor is at.
     pub place: usize,
-    /// What is told of all that are tracked, in the order of [`Extra::ALL`].
+    /// The values for all transactions of the form, in the order of [`Extra::ALL`].
     pub extras: [Input; 3],
     /// Whether a person has written the ticket, which is a guess before.
     has_own_ticket: bool,
@@ -64,7 +64,7 @@ pub enum Focus {
     Results,
     /// A value that the finding at the cursor lacks, by its place among these.
     Cell(usize),
-    /// What is told of all.
+    /// The values for all transactions.
     Extra(Extra),
 }
 
@@ -401,7 +401,8 @@ impl AddForm {
         }
     }
 
-    /// What is to be tracked, with what is told of all; nothing if that can't be. What a line says itself stays.
+    /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own value has
+    /// precedence.
     pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
         let value = |extra: Extra| self.extras.get(extra as usize).map_or("", Input::value);
         let ticket = text::clean_or_none(value(Extra::Ticket));
@@ -419,16 +420,16 @@ impl AddForm {
                 }
             }
         };
-        let told = |new: &NewTransaction| {
+        let params = |new: &NewTransaction| {
             let mut new = new.clone();
-            new.told.ticket = new.told.ticket.or_else(|| ticket.clone());
-            new.told.estimate = new.told.estimate.or(estimate);
+            new.params.ticket = new.params.ticket.or_else(|| ticket.clone());
+            new.params.estimate = new.params.estimate.or(estimate);
             let own: Vec<String> = labels.iter().filter(|label| !new.labels.contains(label)).cloned().collect();
             new.labels.extend(own);
             new
         };
         let ready =
-            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(told);
+            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(params);
         Some(ready.collect())
     }
 }

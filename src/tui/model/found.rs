@@ -78,7 +78,7 @@ impl Found {
     /// What it is recognized by when the text is read anew.
     pub fn key(&self) -> String {
         let kind = match &self.pasted.content {
-            Content::Complete(new) => new.told.from_chain.as_str(),
+            Content::Complete(new) => new.params.from_chain.as_str(),
             Content::Partial { .. } => "partial",
             Content::Again { .. } => "again",
             Content::Nothing { .. } => "nothing",
@@ -103,7 +103,7 @@ impl Found {
     /// Its hash, as it was pasted.
     pub fn hash(&self) -> Option<&TxHash> {
         match &self.pasted.content {
-            Content::Complete(new) => Some(&new.told.transaction_id),
+            Content::Complete(new) => Some(&new.params.transaction_id),
             Content::Partial { hash, .. } => hash.as_ref(),
             Content::Again { hash, .. } => Some(hash),
             Content::Nothing { part, .. } => part.as_ref(),
@@ -113,7 +113,7 @@ impl Found {
     /// What to ask for, to know whether it is tracked: with its chain, if that is said too.
     pub fn asked(&self) -> Option<TxHash> {
         match &self.pasted.content {
-            Content::Complete(new) => Some(TxHash::new(new.told.transaction_id.on_chain(&new.told.from_chain))),
+            Content::Complete(new) => Some(TxHash::new(new.params.transaction_id.on_chain(&new.params.from_chain))),
             Content::Partial { hash: Some(hash), given, .. } => {
                 let from = given.iter().find(|(field, _)| *field == Field::FromChainId);
                 let on_chain = |from: &String| TxHash::new(hash.on_chain(&ChainId::new(from.clone())));
@@ -144,8 +144,8 @@ impl Found {
         if let Some(place) = self.cells.iter().position(|cell| cell.field == field) {
             return (self.cells.get(place).map_or_else(String::new, |cell| cell.input.value().to_owned()), Some(place));
         }
-        let told = match &self.pasted.content {
-            Content::Complete(new) => Some(&new.told),
+        let params = match &self.pasted.content {
+            Content::Complete(new) => Some(&new.params),
             _ => None,
         };
         let given = |field| match &self.pasted.content {
@@ -156,9 +156,9 @@ impl Found {
         };
         let value = match field {
             Field::TransactionId => self.hash().map(ToString::to_string),
-            Field::FromChainId => told.map(|told| told.from_chain.to_string()),
-            Field::ToChainId => told.map(|told| told.to_chain.to_string()),
-            Field::QuoteId => told.map(|told| told.quote_id.clone()),
+            Field::FromChainId => params.map(|params| params.from_chain.to_string()),
+            Field::ToChainId => params.map(|params| params.to_chain.to_string()),
+            Field::QuoteId => params.map(|params| params.quote_id.clone()),
             _ => None,
         };
         (value.or_else(|| given(field)).unwrap_or_default(), None)
@@ -182,10 +182,10 @@ impl Found {
     /// What is odd about one that can be tracked, though the service may know better: a hash that isn't whole, a chain that
     /// nobody here has heard of.
     pub fn doubt(&self, any_chain: bool) -> Option<String> {
-        let told = &self.new.as_ref().ok()?.told;
+        let params = &self.new.as_ref().ok()?.params;
         let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
-        intake::oddity(&told.transaction_id, &told.from_chain).or_else(|| {
-            let odd = [&told.from_chain, &told.to_chain].into_iter().find(is_odd)?;
+        intake::oddity(&params.transaction_id, &params.from_chain).or_else(|| {
+            let odd = [&params.from_chain, &params.to_chain].into_iter().find(is_odd)?;
             Some(format!("is there a chain {odd}?"))
         })
     }

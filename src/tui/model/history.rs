@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::{
     domain::{
         change::{Change, What},
-        experience::Past,
+        duration_stats::RouteDurations,
         span,
     },
     store::{HistoryLine, Note},
@@ -104,7 +104,7 @@ pub struct History {
     /// What people wrote, the newest last.
     pub notes: Vec<Note>,
     /// What was observed of the transfers that go the same way.
-    pub past: Past,
+    pub past: RouteDurations,
 }
 
 /// The lines without answers that say what the one before said: their bodies differ in running times only, and what else
@@ -130,7 +130,7 @@ fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
 
 impl History {
     /// From the store's lines, the oldest first, and what it knows of the same route.
-    pub fn new(lines: &[HistoryLine], past: Past) -> Self {
+    pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
         /// More is what `hoptop show` is for.
         const MOST: usize = 200;
         let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_step_was_seen_first_and_is_as_it_is_now_since_it_last_changed() {
         let step = |seconds, index| change(seconds, What::StepAdded { index });
-        let history = History::new(&[step(1, 0), step(1, 1), step(9, 1)], Past::default());
+        let history = History::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
         let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
         assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
     }
@@ -193,7 +193,7 @@ mod tests {
         let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let lines = [change(1, What::Imported), change(5, What::edited(vec!["note".into()])), change(9, raised)];
         let note = Note { at: at(5), text: "user asked".into() };
-        let history = History::new(&lines, Past::default()).with_notes(vec![note]);
+        let history = History::new(&lines, RouteDurations::default()).with_notes(vec![note]);
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
         let expected =
             [("alert", "raised: overdue (critical)"), ("note", "user asked"), ("edit", "tracked from now on")];
@@ -206,10 +206,10 @@ mod tests {
             change(seconds, What::StatusChanged { previous: None, current: current.to_owned() })
         };
         let lines = [turn(1, "not_found"), turn(10, "ongoing"), turn(70, "needs_gas")];
-        let history = History::new(&lines, Past::default());
+        let history = History::new(&lines, RouteDurations::default());
         let told = history.observed(at(75)).unwrap();
         assert_eq!(told, "not_found 9s > ongoing 1m > needs_gas 5s");
-        assert_eq!(History::new(&[], Past::default()).observed(at(5)), None);
+        assert_eq!(History::new(&[], RouteDurations::default()).observed(at(5)), None);
         assert_eq!(history.entries[0].at, at(70));
     }
 }

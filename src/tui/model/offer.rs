@@ -51,9 +51,9 @@ impl Offer {
             Item { key: 'p', label: "packet for support", text: answer::packet(tx, at) },
             Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, at, Format::Markdown, own) },
             Item { key: 't', label: "answer, plain text", text: answer::answer(tx, at, Format::Text, own) },
-            Item { key: 'x', label: "source hash", text: tx.told.transaction_id.to_string() },
+            Item { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
             Item { key: 'd', label: "destination hash", text: destination },
-            Item { key: 'u', label: "quoteId", text: tx.told.quote_id.clone() },
+            Item { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
             Item { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
         ];
         let keys = ['s', 'e', 'b'];

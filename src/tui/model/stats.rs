@@ -9,7 +9,7 @@ pub use crate::store::Minute;
 use crate::{
     clock::Mono,
     domain::{
-        experience::RouteKey,
+        duration_stats::RouteKey,
         histogram::{Histogram, percentile},
         status::RouterStatus,
         text,

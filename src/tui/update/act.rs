@@ -157,7 +157,7 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
     let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
-        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.told.transaction_id.short("…")),
+        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
         (many, _) => format!("Snooze what stands for {many} marked ones, for"),
     };
@@ -169,7 +169,7 @@ pub(super) fn ticket(model: &mut Model, now: Mono) {
     let rows = targets(model, now);
     let present = match rows.as_slice() {
         [] => return,
-        [row] => model.transactions.get(row).and_then(|tx| tx.told.ticket.clone()),
+        [row] => model.transactions.get(row).and_then(|tx| tx.params.ticket.clone()),
         _ => None,
     };
     open(model, Purpose::Ticket(rows), present.unwrap_or_default());

@@ -156,7 +156,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let named = intake::ticket(&form.text());
     let effects = open(model, row);
     // The ticket that it is looked up for is often another one than it has.
-    let own = model.transactions.get(&row).and_then(|tx| tx.told.ticket.clone());
+    let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
     let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
         format!("; the text names {ticket}, {} sets its ticket", model.setting.keys.shown(Id::Ticket))
     });

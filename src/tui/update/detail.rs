@@ -98,7 +98,7 @@ fn under_cursor(model: &Model) -> Option<String> {
     const MOST: usize = 64 * 1024;
     let part = match model.detail.tab {
         DetailTab::Steps => {
-            let record = model.selected()?.learned.record.as_ref()?;
+            let record = model.selected()?.state.record.as_ref()?;
             record.steps.get(model.detail.place())?.transaction_id.as_ref()?.to_string()
         }
         DetailTab::Raw => {

@@ -60,7 +60,7 @@ fn raised(model: &Model, news: &Changes) -> Option<Effect> {
 /// A transaction in a few words.
 fn about(tx: &Transaction) -> String {
     let ticket = glance::ticket(tx);
-    let (hash, route) = (tx.told.transaction_id.short("..."), glance::route(tx));
+    let (hash, route) = (tx.params.transaction_id.short("..."), glance::route(tx));
     if ticket.is_empty() { format!("{hash} {route}") } else { format!("{hash} {route} {ticket}") }
 }
 

@@ -97,7 +97,7 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     let rows = act::targets(model, now.mono);
     let what = match rows.as_slice() {
         [] => return Vec::new(),
-        [row] => model.transactions.get(row).map(|tx| tx.told.transaction_id.short("…")),
+        [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
         rows => Some(format!("the {} marked ones", rows.len())),
     };
     let what = what.unwrap_or_else(|| "the marked one".into());

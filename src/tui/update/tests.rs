@@ -475,7 +475,7 @@ fn what_is_asked_about_is_what_is_removed() {
     press(&mut model, &["Space", ":"], now());
     type_in(&mut model, "delete", now());
     press(&mut model, &["Enter"], now());
-    let hash = tx::transaction(21).told.transaction_id.short("…");
+    let hash = tx::transaction(21).params.transaction_id.short("…");
     assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains(&hash)), "{:?}", model.notice);
 }
 

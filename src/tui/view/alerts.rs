@@ -159,7 +159,7 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
         }
         Column::Item => {
             let about = match of_transaction {
-                Some(tx) => tx.told.transaction_id.short(look.theme.ellipsis),
+                Some(tx) => tx.params.transaction_id.short(look.theme.ellipsis),
                 None if alert.profile == look.model.setting.profile => "the profile".into(),
                 None => text::clean(&alert.profile),
             };

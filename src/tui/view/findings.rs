@@ -148,11 +148,11 @@ fn draw_values(
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
         let (value, cell) = found.value(field);
-        let told = found.known.and_then(|row| look.model.transactions.get(&row)).map(|tx| &tx.told);
-        let value = match (told, field) {
-            (Some(told), Field::FromChainId) => told.from_chain.to_string(),
-            (Some(told), Field::ToChainId) => told.to_chain.to_string(),
-            (Some(told), Field::QuoteId) => told.quote_id.clone(),
+        let params = found.known.and_then(|row| look.model.transactions.get(&row)).map(|tx| &tx.params);
+        let value = match (params, field) {
+            (Some(params), Field::FromChainId) => params.from_chain.to_string(),
+            (Some(params), Field::ToChainId) => params.to_chain.to_string(),
+            (Some(params), Field::QuoteId) => params.quote_id.clone(),
             _ => value,
         };
         let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
@@ -207,7 +207,7 @@ fn action(found: &Found) -> &'static str {
     }
 }
 
-/// Words on the finding at the cursor, or what is wrong with what is told of all.
+/// Describes the finding at the cursor, or the error in the values for all transactions.
 pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     // Where there is no column for it, the field that takes the keys stands here.
     if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())

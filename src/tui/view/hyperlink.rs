@@ -41,7 +41,7 @@ impl Link<'_> {
 /// Makes links of a transaction's hashes and links in a pane that was drawn.
 pub(super) fn mark(look: &Look<'_>, tx: &Transaction, pane: Rect, buffer: &mut Buffer) {
     let ends = route::ends(tx);
-    let bridge = tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref());
+    let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let mut links: Vec<_> = bridge.map(|url| Link { url, hash: None }).into_iter().collect();
     for end in [Some(ends.source), Some(ends.destination), ends.hop].into_iter().flatten() {
         links.extend(end.url.map(|url| Link { url, hash: end.transaction_id }));

@@ -107,7 +107,7 @@ fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) 
 
 fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
     let (theme, now) = (look.theme, look.now.wall);
-    let status = tx.learned.status.as_ref();
+    let status = tx.state.status.as_ref();
     let severity = look.model.severity(tx.id);
     match column {
         Column::Severity => match handling(look.model.alerts_of(tx.id)) {
@@ -117,7 +117,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
             }
         },
         Column::Status => (glance::status_of(tx), theme.status(status)),
-        Column::Hash => (tx.told.transaction_id.short(theme.ellipsis), Style::new()),
+        Column::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
         Column::Route => (glance::route(tx), Style::new()),
         Column::Age => (span::short(tx.age(now)), Style::new()),
         Column::Due => (glance::due(tx, now), due(look, tx)),
@@ -126,7 +126,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Checked => (glance::checked(tx, now), theme.dim()),
         Column::Changed => (glance::changed(tx, now), theme.dim()),
         Column::Labels => (tx.labels.join(" "), theme.dim()),
-        Column::Quote => (tx.told.quote_id.as_str().to_owned(), theme.dim()),
+        Column::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
     }
 }
 

@@ -64,7 +64,7 @@ fn works_on(look: &Look<'_>, purpose: &Purpose) -> String {
         Purpose::ExportShown(Some(count)) => return format!("the {count} that are shown"),
         Purpose::ExportShown(None) => return "all that are shown".into(),
         Purpose::AcknowledgeAlerts(alerts) if alerts.len() == 1 => {
-            let at_hand = look.model.at_hand().map(|tx| tx.told.transaction_id.short(look.theme.ellipsis));
+            let at_hand = look.model.at_hand().map(|tx| tx.params.transaction_id.short(look.theme.ellipsis));
             return at_hand.unwrap_or_else(|| "this alert".into());
         }
         Purpose::AcknowledgeAlerts(alerts) => return format!("{} alerts", alerts.len()),
@@ -74,7 +74,7 @@ fn works_on(look: &Look<'_>, purpose: &Purpose) -> String {
         [row] => look.model.transactions.get(row),
         rows => return format!("{} marked", rows.len()),
     };
-    only.map_or_else(|| "1 marked".into(), |tx| tx.told.transaction_id.short(look.theme.ellipsis))
+    only.map_or_else(|| "1 marked".into(), |tx| tx.params.transaction_id.short(look.theme.ellipsis))
 }
 
 /// What to type, and what there is already.

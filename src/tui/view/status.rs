@@ -95,8 +95,8 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     match (of_profile, &look.model.overview.most_urgent) {
         (Some(rule), None) => spans.push(Span::styled(rule.name(), look.theme.severity(rule.severity()))),
         (_, Some((alert, tx))) => {
-            let hash = tx.told.transaction_id.short(look.theme.ellipsis);
-            let ticket = tx.told.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
+            let hash = tx.params.transaction_id.short(look.theme.ellipsis);
+            let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
             let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
             let what = format!("{hash}{ticket}  {}", advice.verdict);
             let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();

@@ -15,7 +15,7 @@ use crate::{
     domain::{
         alert::{Alert, Rule, Severity},
         change::{Change, What},
-        experience::Past,
+        duration_stats::RouteDurations,
         fixtures as tx,
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Outcome},
@@ -60,9 +60,9 @@ pub(super) fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64)
     let mut sent = tx::transaction(number);
     let middle = "0".repeat(64 - hash.len());
     let (head, tail) = hash.split_at(5);
-    sent.told.transaction_id = TxHash::new(format!("0x{head}{middle}{tail}"));
-    (sent.told.from_chain, sent.told.to_chain) = (ChainId::new(from), ChainId::new(to));
-    sent.told.submitted_at = Some(ago(minutes, 0));
+    sent.params.transaction_id = TxHash::new(format!("0x{head}{middle}{tail}"));
+    (sent.params.from_chain, sent.params.to_chain) = (ChainId::new(from), ChainId::new(to));
+    sent.params.submitted_at = Some(ago(minutes, 0));
     sent.first_seen_at = ago(minutes, 0);
     sent
 }
@@ -75,9 +75,9 @@ pub(super) fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64
 /// Overdue, with all that a record can say.
 pub(super) fn overdue() -> Transaction {
     let mut sent = sent(1, "9f3c41b7e21b", ["42161", "8453"], 38);
-    sent.told.estimate = Some(Duration::from_secs(15 * 60));
-    sent.told.ticket = Some("SUP-4412".into());
-    sent.told.request_id = Some("9c1e-77".into());
+    sent.params.estimate = Some(Duration::from_secs(15 * 60));
+    sent.params.ticket = Some("SUP-4412".into());
+    sent.params.request_id = Some("9c1e-77".into());
     sent.labels = vec!["batch-17".into(), "vip".into()];
     sent.notes = vec!["user asked, told to wait until 14:18".into()];
     sent.apply(&tx::answer(Outcome::NotFound(Some("Transaction not found".into()))), ago(38, 0));
@@ -86,7 +86,7 @@ pub(super) fn overdue() -> Transaction {
         chain_name: Some(name.into()),
         ..ChainSide::default()
     };
-    let hash = sent.told.transaction_id.clone();
+    let hash = sent.params.transaction_id.clone();
     let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| Step {
         chain_id: Some(ChainId::new(chain)),
         transaction_id: hash,
@@ -121,7 +121,7 @@ pub(super) fn overdue() -> Transaction {
 fn transactions() -> Vec<Transaction> {
     use RouterStatus::*;
     let with_ticket = |mut sent: Transaction, ticket: &str| {
-        sent.told.ticket = Some(ticket.into());
+        sent.params.ticket = Some(ticket.into());
         sent
     };
     let not_found = sent(4, "7be1055c0a4", ["solana-mainnet-beta", "42161"], 6);
@@ -196,7 +196,7 @@ pub(super) fn history() -> History {
         change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() }),
         change(ago(8, 0), What::AlertRaised { rule: Rule::Overdue, severity }),
     ];
-    History::new(&lines, Past::default())
+    History::new(&lines, RouteDurations::default())
 }
 
 pub(super) fn detail(size: (u16, u16)) -> Desk {
@@ -220,7 +220,7 @@ my swap is stuck";
 
 fn add_dialog(size: (u16, u16)) -> Desk {
     let mut model = dashboard(size);
-    let known = model.transactions[&RowId(1)].told.transaction_id.to_string();
+    let known = model.transactions[&RowId(1)].params.transaction_id.to_string();
     let text = PASTE.replace(PASTE.lines().next().unwrap(), &known);
     model.take(Msg::Paste(text), now());
     model
@@ -249,17 +249,17 @@ fn empty(size: (u16, u16)) -> Desk {
 pub(super) fn hostile(size: (u16, u16)) -> Desk {
     let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
     let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
-    first.told.ticket = Some(clean("票据号码非常长的票据"));
+    first.params.ticket = Some(clean("票据号码非常长的票据"));
     first.labels = vec![clean("\u{202e}標籤\u{200b}一"), zalgo.clone()];
     first.notes = vec![clean("\u{1b}[31m注意：資金が届かない\u{7}")];
-    first.learned.message = Some(clean("ノート".repeat(30).as_str()));
+    first.state.message = Some(clean("ノート".repeat(30).as_str()));
     let unknown = RouterStatus::Unknown(clean("状態不明の状態"));
     let mut second = answered(sent(2, "41aa090fe11", ["1", "137"], 3), unknown, 0, 2);
-    second.told.ticket = Some(zalgo);
+    second.params.ticket = Some(zalgo);
     let mut third = tx::transaction(3);
-    third.told.transaction_id = TxHash::new(clean("ハッシュではない何か別のもの"));
-    third.told.from_chain = ChainId::new(clean("鎖鎖鎖鎖鎖鎖"));
-    third.told.ticket = Some(clean("👩‍👩‍👧‍👦 家族"));
+    third.params.transaction_id = TxHash::new(clean("ハッシュではない何か別のもの"));
+    third.params.from_chain = ChainId::new(clean("鎖鎖鎖鎖鎖鎖"));
+    third.params.ticket = Some(clean("👩‍👩‍👧‍👦 家族"));
     third.first_seen_at = ago(5, 0);
     let raised = vec![
         alert(Rule::Overdue, Some(RowId(1)), &clean("期限を過ぎました")),

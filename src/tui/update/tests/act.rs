@@ -155,7 +155,7 @@ fn a_paste_into_a_prompt_is_one_clean_line() {
 fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
     let mut model = dashboard("5");
     let mut with_ticket = in_status(21, RouterStatus::Ongoing);
-    with_ticket.told.ticket = Some("SUP-1".into());
+    with_ticket.params.ticket = Some("SUP-1".into());
     hear(&mut model, changed(vec![with_ticket]), None, now());
     let ticket =
         |ticket: Option<&str>| LocalEdit::SetTicket { transactions: rows([21]), ticket: ticket.map(str::to_owned) };

@@ -84,7 +84,7 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
 
 #[test]
 fn a_part_of_a_tracked_hash_opens_it() {
-    let hash = tx::transaction(21).told.transaction_id;
+    let hash = tx::transaction(21).params.transaction_id;
     let part = &hash.as_str()[hash.as_str().len() - 8..];
     let mut model = pasted(part);
     assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "it is asked about");
@@ -100,7 +100,7 @@ fn a_part_of_a_tracked_hash_opens_it() {
 
 #[test]
 fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
-    let hash = |row| tx::transaction(row).told.transaction_id.to_string();
+    let hash = |row| tx::transaction(row).params.transaction_id.to_string();
     let mut model = dashboard("4");
     let settled = model.list.part.rows[0];
     press(&mut model, &["2", "/"], now());
@@ -149,7 +149,7 @@ fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_i
     let mut model = dashboard("4");
     let settled = model.list.part.rows[0];
     press(&mut model, &["2"], now());
-    model.take(Msg::Paste(tx::transaction(settled.0).told.transaction_id.to_string()), now());
+    model.take(Msg::Paste(tx::transaction(settled.0).params.transaction_id.to_string()), now());
     press(&mut model, &["Enter"], now());
     assert!(model.is_at_detour());
     // Another one of all that is shown, and back to these.
@@ -172,8 +172,8 @@ fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_i
 #[test]
 fn a_hash_with_its_chain_is_asked_about_with_it() {
     let tx = tx::transaction(21);
-    let name = |from: &str| format!("{from}:{}", tx.told.transaction_id);
-    let model = pasted(&name(tx.told.from_chain.as_str()));
+    let name = |from: &str| format!("{from}:{}", tx.params.transaction_id);
+    let model = pasted(&name(tx.params.from_chain.as_str()));
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     let model = pasted(&name("10"));
     assert_eq!(form(&model).found[0].verdict(), Verdict::NeedsInput);
@@ -194,8 +194,8 @@ fn what_is_tracked_anew_is_shown_among_all_until_esc() {
 #[test]
 fn the_same_hash_on_another_chain_is_another_transaction() {
     let tx = tx::transaction(21);
-    let row = |from: &str| format!("{},{from},8453,q-1", tx.told.transaction_id);
-    let model = pasted(&row(tx.told.from_chain.as_str()));
+    let row = |from: &str| format!("{},{from},8453,q-1", tx.params.transaction_id);
+    let model = pasted(&row(tx.params.from_chain.as_str()));
     assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
     let model = pasted(&row("10"));
     assert_eq!(form(&model).found[0].verdict(), Verdict::Ready);
@@ -258,8 +258,8 @@ fn ticket_labels_and_estimate_are_told_of_all_but_what_a_line_says_itself_stays(
     type_in(&mut model, "15m", now());
     let effects = press(&mut model, &["Enter"], now());
     let [first, second] = imported(&effects) else { panic!("{effects:?}") };
-    let told = |new: &NewTransaction| (new.told.ticket.clone().unwrap(), new.told.estimate.unwrap().as_secs());
-    assert_eq!((told(first), told(second)), (("SUP-OWN".into(), 1200), ("SUP-1".into(), 900)));
+    let params = |new: &NewTransaction| (new.params.ticket.clone().unwrap(), new.params.estimate.unwrap().as_secs());
+    assert_eq!((params(first), params(second)), (("SUP-OWN".into(), 1200), ("SUP-1".into(), 900)));
     assert_eq!((&first.labels, &second.labels), (&vec!["vip".to_owned(), "late".into()], &first.labels));
 }
 

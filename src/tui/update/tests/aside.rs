@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     domain::{
-        experience::{Past, RouteKey},
+        duration_stats::{RouteDurations, RouteKey},
         ids::ChainId,
     },
     store::RouteStats,
@@ -21,7 +21,7 @@ pub(super) fn statistics(routes: usize) -> Statistics {
         route: RouteKey { from: ChainId::new("10"), to: ChainId::new(format!("{number}")), gmp: false },
         outcomes: BTreeMap::from([("success".to_owned(), number as u64)]),
         settled: number as u64,
-        past: Past { took: vec![Duration::from_secs(60); number], ..Past::default() },
+        past: RouteDurations { took: vec![Duration::from_secs(60); number], ..RouteDurations::default() },
     };
     Statistics::new((1..=routes).map(route).collect(), Vec::new())
 }

@@ -88,11 +88,11 @@ fn an_answer_takes_the_keys_and_letters_work_on_it() {
     let link = format!("https://explorer.example/tx/0x{:064x}", 99);
     model.take(Msg::Paste(link), now());
     let effects = press(&mut model, &["Enter"], now());
-    let told = &imported(&effects)[0].told;
-    assert_eq!((told.transaction_id.clone(), told.quote_id.as_str()), (tx::new(99).told.transaction_id, "5f2a"));
-    assert_eq!((told.from_chain.as_str(), told.to_chain.as_str()), ("42161", "8453"));
-    assert_eq!(told.estimate, Some(Duration::from_secs(900)));
-    assert!(told.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
+    let params = &imported(&effects)[0].params;
+    assert_eq!((params.transaction_id.clone(), params.quote_id.as_str()), (tx::new(99).params.transaction_id, "5f2a"));
+    assert_eq!((params.from_chain.as_str(), params.to_chain.as_str()), ("42161", "8453"));
+    assert_eq!(params.estimate, Some(Duration::from_secs(900)));
+    assert!(params.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.overlay, Overlay::None) && model.list.wanted == Some(RowId(99)));

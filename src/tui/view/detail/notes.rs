@@ -13,7 +13,7 @@ const TIME: usize = 13;
 
 pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let labels = Some(tx.labels.join(", ")).filter(|labels| !labels.is_empty());
-    let mut lines = labelled("ticket", tx.told.ticket.as_deref().unwrap_or("(none)"), columns, look.theme.dim());
+    let mut lines = labelled("ticket", tx.params.ticket.as_deref().unwrap_or("(none)"), columns, look.theme.dim());
     lines.extend(labelled("labels", labels.as_deref().unwrap_or("(none)"), columns, look.theme.dim()));
     lines.extend([Line::default(), heading(look, "NOTES", "the newest last", columns)]);
     let Some(history) = look.model.selected_history().filter(|history| !history.notes.is_empty()) else {

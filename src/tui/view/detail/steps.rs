@@ -25,7 +25,7 @@ const AMPLE: usize = 8;
 
 /// The steps, as far as they are known.
 pub(super) fn of(tx: &Transaction) -> &[Step] {
-    tx.learned.record.as_ref().map_or(&[], |record| &record.steps)
+    tx.state.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
 pub(super) fn shown(

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 use super::{Look, heading, labelled, legs, table};
 use crate::domain::{
     alert::Alert,
-    experience, glance,
+    duration_stats, glance,
     ids::TxHash,
     record::StatusRecord,
     route::{self, RouteKind},
@@ -22,39 +22,39 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
 
 /// How far it is, in the service's words and in ours.
 fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let learned = &tx.learned;
-    let record = learned.record.as_ref();
+    let state = &tx.state;
+    let record = state.record.as_ref();
     let status = glance::status_of(tx);
     let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
     let history = look.model.selected_history();
-    let until = learned.settled_at.unwrap_or(look.now.wall);
+    let until = state.settled_at.unwrap_or(look.now.wall);
     let gas = record.map(|record| said(record.gas_status.as_deref()).unwrap_or_else(|| "(empty)".into()));
     let facts = [
         ("status", Some(format!("{status}{bridge}"))),
-        ("service", learned.message.clone()),
+        ("service", state.message.clone()),
         ("gas", gas),
         ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
         // Of one that was rejected it stands above, by the verdict.
-        ("last try", learned.last_error.as_ref().filter(|_| !tx.is_parked()).map(|error| last_try(tx, error))),
+        ("last try", state.last_error.as_ref().filter(|_| !tx.is_parked()).map(|error| last_try(tx, error))),
         ("observed", history.and_then(|history| history.observed(until))),
         ("timeSpent", record.map(time_spent)),
-        ("indexing", experience::indexing_sentence(tx)),
+        ("indexing", duration_stats::indexing_sentence(tx)),
         ("forecast", history.and_then(|history| history.past.sentence(tx, look.now.wall))),
         ("type", route_words(tx)),
         ("requestId", tx.request_id().map(str::to_owned)),
-        ("quoteId", Some(tx.told.quote_id.clone())),
+        ("quoteId", Some(tx.params.quote_id.clone())),
     ];
     table(facts, columns, look.theme.dim())
 }
 
 fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let record = tx.learned.record.as_ref();
+    let record = tx.state.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
     let alerts: Vec<_> = look.model.alerts_of(tx.id).iter().map(|alert| stands(look, alert)).collect();
     let facts = [
-        ("hash", Some(tx.told.transaction_id.to_string())),
-        ("refund to", tx.told.from_address.clone()),
+        ("hash", Some(tx.params.transaction_id.to_string())),
+        ("refund to", tx.params.from_address.clone()),
         ("id", own_id(tx)),
         ("integrator", record.and_then(|record| record.integrator.clone())),
         ("labels", joined(&tx.labels, ", ")),
@@ -100,7 +100,7 @@ fn last_try(tx: &Transaction, error: &str) -> String {
 /// The kind of the route, and whether it carries a message; as far as either is known.
 fn route_words(tx: &Transaction) -> Option<String> {
     let kind = route::kind(tx).map(RouteKind::words);
-    let gmp = tx.learned.record.as_ref().and_then(|record| record.is_gmp);
+    let gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
     let gmp = gmp.map(|gmp| if gmp { "general message passing (GMP)" } else { "not GMP" });
     let parts: Vec<_> = [kind, gmp].into_iter().flatten().collect();
     Some(parts.join(", ")).filter(|words| !words.is_empty())
@@ -108,8 +108,8 @@ fn route_words(tx: &Transaction) -> Option<String> {
 
 /// The record's `id`, where it isn't just the hash.
 fn own_id(tx: &Transaction) -> Option<String> {
-    let id = tx.learned.record.as_ref()?.id.clone()?;
-    (TxHash::new(id.clone()).key() != tx.told.transaction_id.key()).then_some(id)
+    let id = tx.state.record.as_ref()?.id.clone()?;
+    (TxHash::new(id.clone()).key() != tx.params.transaction_id.key()).then_some(id)
 }
 
 /// What the service said that nobody documents: events' logs, and keys.
@@ -127,7 +127,7 @@ fn time_spent(record: &StatusRecord) -> String {
 
 fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let ends = route::ends(tx);
-    let bridge = tx.learned.record.as_ref().and_then(|record| record.bridge_url.as_deref());
+    let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let links = [
         ("bridge", bridge.filter(|link| !link.is_empty())),
         ("source", ends.source.url),

@@ -68,7 +68,7 @@ fn strange(size: (u16, u16)) -> Desk {
     press(&mut desk, &["Enter"], now());
     let text = clean("\u{1b}[31m注意：資金が届かない\u{7} \u{202e}txt");
     let mut sent = desk.transactions[&RowId(1)].clone();
-    if let Some(record) = &mut sent.learned.record {
+    if let Some(record) = &mut sent.state.record {
         let (status, action) = (Some(text.clone()), Some(text.clone()));
         record.steps = vec![Step { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
         record.time_spent = [(text.clone(), 7.into()), ("x".into(), text.clone().into())].into();
@@ -151,9 +151,9 @@ fn the_history_shows_what_is_looked_for_and_changes_only() {
 fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
     let mut desk = at_tab(full, SMALL, DetailTab::Steps);
     let mut long = overdue();
-    let step = long.learned.record.as_ref().unwrap().steps[0].clone();
+    let step = long.state.record.as_ref().unwrap().steps[0].clone();
     let status = Some("reverted".to_owned());
-    long.learned.record.as_mut().unwrap().steps = vec![Step { status, ..step }; 40];
+    long.state.record.as_mut().unwrap().steps = vec![Step { status, ..step }; 40];
     hear(&mut desk, changed(vec![long]), None, now());
     press(&mut desk, &["G"], now());
     insta::assert_snapshot!(screen(&desk));
@@ -162,7 +162,7 @@ fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
 #[test]
 fn timing_of_one_that_settled_long_ago() {
     let mut settled = answered(sent(1, "7a7a0beef01", ["8453", "10"], 3_000), RouterStatus::Ongoing, 2_990, 0);
-    settled.told.estimate = Some(Duration::from_secs(1_200));
+    settled.params.estimate = Some(Duration::from_secs(1_200));
     settled.apply(&crate::domain::fixtures::says(RouterStatus::Success), ago(2_975, 0));
     let mut desk = blank(SMALL);
     hear(&mut desk, everything(vec![settled], Vec::new()), None, now());

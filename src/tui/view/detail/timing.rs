@@ -75,7 +75,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
 }
 
 fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let until = tx.learned.settled_at.unwrap_or(look.now.wall);
+    let until = tx.state.settled_at.unwrap_or(look.now.wall);
     let axis = Axis::new(tx, until, columns);
     let deadline = tx.deadline();
     let row = |label: &str, bar: String, behind: String| {
@@ -105,15 +105,15 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
     if let Some(estimate) = deadline.estimate {
         lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
     }
-    let forecast = forecast::settling(tx.told.estimate, &history.past.evidence);
+    let forecast = forecast::settling(tx.params.estimate, &history.past.evidence);
     for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
         let took = forecast.quantile(quantile);
         lines.push(row(label, bar((Duration::ZERO, took), '-'), span::long(took)));
     }
-    let learned = match history.past.evidence.is_enough() {
+    let state = match history.past.evidence.is_enough() {
         true => format!("half, 9 in 10: in which time so many settle, learned from {}", history.past.evidence.count),
         false => {
-            let from = if tx.told.estimate.is_some() {
+            let from = if tx.params.estimate.is_some() {
                 "from the estimate alone"
             } else {
                 "as is common; no estimate is known"
@@ -121,7 +121,7 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
             format!("half, 9 in 10: in which time so many probably settle, {from}")
         }
     };
-    let sentence = history.past.sentence(tx, look.now.wall).unwrap_or(learned);
+    let sentence = history.past.sentence(tx, look.now.wall).unwrap_or(state);
     lines.extend(labelled("forecast", &sentence, columns, look.theme.dim()));
     if !tx.is_awaited() {
         // Else it stands above the tabs.
@@ -163,7 +163,7 @@ fn reported(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
     /// A key's columns, and a number's.
     const KEY: usize = 20;
     const NUMBER: usize = 10;
-    let record = tx.learned.record.as_ref().filter(|record| !record.time_spent.is_empty());
+    let record = tx.state.record.as_ref().filter(|record| !record.time_spent.is_empty());
     let Some(record) = record else { return vec![Line::styled("Nothing reported.", look.theme.dim())] };
     let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
     let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);

@@ -20,8 +20,8 @@ use crate::domain::{
 /// The hash, the way, the ticket; of several profiles first whose it is.
 pub(super) fn title(look: &Look<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
     let hash_room = columns.saturating_sub(40).max(18);
-    let hash = width::cut_middle(tx.told.transaction_id.as_str(), hash_room, look.theme.ellipsis);
-    let ticket = tx.told.ticket.as_deref().unwrap_or("");
+    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, look.theme.ellipsis);
+    let ticket = tx.params.ticket.as_deref().unwrap_or("");
     let whose = look.model.setting.whose(&tx.profile);
     let title = format!("{whose}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
     Line::from(Span::styled(width::cut(title.trim_end(), columns, look.theme.ellipsis), look.theme.label()))
@@ -33,7 +33,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
     let mut lines = vec![verdict(look, tx, &advice, columns)];
     lines.extend(limit(look, tx, columns));
     // Which parameter it is only the service says.
-    let refusal = tx.learned.last_error.as_ref().filter(|_| tx.is_parked());
+    let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
     lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
     lines.extend(handling(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
     if let Some(say) = &advice.say {
@@ -89,9 +89,9 @@ fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -
         Situation::Unconfirmed => look.theme.warning(),
         _ => Style::new(),
     };
-    let checked = match tx.learned.last_checked_at {
+    let checked = match tx.state.last_checked_at {
         Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
-        None if tx.learned.polls > 0 => "  never answered".into(),
+        None if tx.state.polls > 0 => "  never answered".into(),
         None => "  never checked".into(),
     };
     let room = columns.saturating_sub(LABEL);

@@ -23,7 +23,7 @@ use ratatui::{
 
 use super::{Look, columns, put_lines};
 use crate::{
-    domain::{chains, experience::RouteKey, glance, span, status::RouterStatus, width},
+    domain::{chains, duration_stats::RouteKey, glance, span, status::RouterStatus, width},
     tui::model::{Model, stats::Spread},
 };
 

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use super::super::tests::{SMALL, dashboard, drawn, now, screen};
 use crate::{
     domain::{
-        experience::{Past, RouteKey},
+        duration_stats::{RouteDurations, RouteKey},
         ids::ChainId,
     },
     store::RouteStats,
@@ -34,7 +34,7 @@ fn route([from, to]: [&str; 2], timed: u64, quickest: u64, others: &[(&str, u64)
         route: RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: from == "1" },
         outcomes,
         settled: timed + partial,
-        past: Past { took, ..Past::default() },
+        past: RouteDurations { took, ..RouteDurations::default() },
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 const WIDE: (u16, u16) = (120, 36);
 
 fn known() -> String {
-    overdue().told.transaction_id.to_string()
+    overdue().params.transaction_id.to_string()
 }
 
 /// Every verdict: known, needs input with a guess, ready, duplicate, no hash.

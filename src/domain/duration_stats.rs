@@ -1,4 +1,4 @@
-//! Experience: what the answers so far taught about how long things take, by route and by source chain.
+//! Statistics of durations: how long transfers and indexing took so far, by route and by source chain.
 //!
 //! An answer teaches something only if it came soon enough after the one before: what settled somewhere between two looks
 //! that lie far apart took nobody knows how long.
@@ -13,7 +13,7 @@ use super::{
     record::RecordView,
     span,
     status::RouterStatus,
-    transaction::{Learned, Transaction},
+    transaction::{Transaction, TransactionState},
 };
 
 /// A look that soon after the submission says when it was indexed, whatever came before.
@@ -33,14 +33,14 @@ pub struct RouteKey {
 impl RouteKey {
     /// The way that this transaction goes.
     pub fn of<R: RecordView>(tx: &Transaction<R>) -> Self {
-        let gmp = tx.learned.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
-        Self { from: tx.told.from_chain.clone(), to: tx.told.to_chain.clone(), gmp }
+        let gmp = tx.state.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
+        Self { from: tx.params.from_chain.clone(), to: tx.params.to_chain.clone(), gmp }
     }
 }
 
-/// What an answer taught.
+/// An observed duration.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Lesson {
+pub enum DurationSample {
     /// A transfer on this route ended so, this long after its submission.
     Ended {
         /// The route.
@@ -59,10 +59,11 @@ pub enum Lesson {
     },
 }
 
-/// What the answer that came at `at` taught: `before` it this was known of the transaction, which is given as it is now.
-pub fn lessons(before: &Learned, tx: &Transaction, at: DateTime<Utc>) -> Vec<Lesson> {
-    let Some(submitted) = tx.told.submitted_at else { return Vec::new() };
-    let Some(status) = tx.learned.status.as_ref().filter(|status| before.status.as_ref() != Some(status)) else {
+/// Returns the durations that the answer at `at` showed: `before` is the transaction's state before the answer, `tx` the
+/// transaction after it.
+pub fn duration_samples(before: &TransactionState, tx: &Transaction, at: DateTime<Utc>) -> Vec<DurationSample> {
+    let Some(submitted) = tx.params.submitted_at else { return Vec::new() };
+    let Some(status) = tx.state.status.as_ref().filter(|status| before.status.as_ref() != Some(status)) else {
         return Vec::new();
     };
     let elapsed = span::between(submitted, at);
@@ -74,31 +75,31 @@ pub fn lessons(before: &Learned, tx: &Transaction, at: DateTime<Utc>) -> Vec<Les
     let indexed = was_unknown && *status != RouterStatus::NotFound && (is_sharp || elapsed <= SOON);
     let ends = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
     let ended = is_sharp && ends(status) && !before.status.as_ref().is_some_and(ends);
-    let mut lessons = Vec::new();
+    let mut duration_samples = Vec::new();
     if indexed {
-        lessons.push(Lesson::Indexed { chain: tx.told.from_chain.clone(), took });
+        duration_samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), took });
     }
     if ended {
-        lessons.push(Lesson::Ended { route: RouteKey::of(tx), outcome: status.clone(), took });
+        duration_samples.push(DurationSample::Ended { route: RouteKey::of(tx), outcome: status.clone(), took });
     }
-    lessons
+    duration_samples
 }
 
-/// What was learned of all routes and source chains of a profile.
+/// The statistics of all routes and source chains of a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Experience {
+pub struct DurationStats {
     /// Until transfers settle.
     pub routes: HashMap<RouteKey, Evidence>,
     /// Until transactions are indexed.
     pub chains: HashMap<ChainId, Evidence>,
 }
 
-impl Experience {
+impl DurationStats {
     /// Adds a duration.
-    pub fn add(&mut self, sample: &Lesson) {
+    pub fn add(&mut self, sample: &DurationSample) {
         let (evidence, took) = match sample {
-            Lesson::Ended { route, took, .. } => (self.routes.entry(route.clone()).or_default(), took),
-            Lesson::Indexed { chain, took } => (self.chains.entry(chain.clone()).or_default(), took),
+            DurationSample::Ended { route, took, .. } => (self.routes.entry(route.clone()).or_default(), took),
+            DurationSample::Indexed { chain, took } => (self.chains.entry(chain.clone()).or_default(), took),
         };
         evidence.add(*took);
     }
@@ -106,13 +107,13 @@ impl Experience {
     /// How long this transfer takes until it settles.
     pub fn settling<R: RecordView>(&self, tx: &Transaction<R>) -> Lognormal {
         let observed = self.routes.get(&RouteKey::of(tx)).copied().unwrap_or_default();
-        forecast::settling(tx.told.estimate, &observed)
+        forecast::settling(tx.params.estimate, &observed)
     }
 }
 
 /// How soon the service usually knows of a transaction of its source chain; nothing of one that it knows.
 pub fn indexing_sentence(tx: &Transaction) -> Option<String> {
-    let is_unseen = tx.learned.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
+    let is_unseen = tx.state.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
     if !is_unseen || tx.is_settled() {
         return None;
     }
@@ -127,14 +128,14 @@ pub fn indexing_sentence(tx: &Transaction) -> Option<String> {
 
 /// What was observed of one route: for a transfer that goes the same way.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Past {
+pub struct RouteDurations {
     /// What counts for the forecast.
     pub evidence: Evidence,
     /// How long transfers took, the quickest first.
     pub took: Vec<Duration>,
 }
 
-impl Past {
+impl RouteDurations {
     /// How many of them had settled by this age.
     pub fn settled_by(&self, age: Duration) -> usize {
         self.took.partition_point(|took| *took <= age)
@@ -146,9 +147,9 @@ impl Past {
         if !tx.is_waiting() {
             return None;
         }
-        let forecast = forecast::settling(tx.told.estimate, &self.evidence);
+        let forecast = forecast::settling(tx.params.estimate, &self.evidence);
         let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| span::long(forecast.quantile(quantile)));
-        let basis = match (self.evidence.is_enough(), tx.told.estimate) {
+        let basis = match (self.evidence.is_enough(), tx.params.estimate) {
             (true, _) => format!("learned from {}", self.evidence.count),
             (false, Some(_)) => "from the estimate".to_owned(),
             (false, None) => "a guess: no estimate is known".to_owned(),
@@ -175,56 +176,56 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    /// What is learned when these answers come at these seconds, of a transaction that was submitted at 0.
-    fn learned(answers: &[(i64, RouterStatus)]) -> Vec<Lesson> {
+    /// Returns the samples of these answers at these seconds, for a transaction that was submitted at 0.
+    fn state(answers: &[(i64, RouterStatus)]) -> Vec<DurationSample> {
         let mut tx = fixtures::transaction(1);
-        tx.told.submitted_at = Some(at(0));
+        tx.params.submitted_at = Some(at(0));
         let answer = |(seconds, status): &(i64, RouterStatus)| {
-            let before = tx.learned.clone();
+            let before = tx.state.clone();
             tx.apply(&fixtures::says(status.clone()), at(*seconds));
-            lessons(&before, &tx, at(*seconds))
+            duration_samples(&before, &tx, at(*seconds))
         };
         answers.iter().flat_map(answer).collect()
     }
 
-    fn indexed(seconds: u64) -> Lesson {
-        Lesson::Indexed { chain: ChainId::new("42161"), took: Duration::from_secs(seconds) }
+    fn indexed(seconds: u64) -> DurationSample {
+        DurationSample::Indexed { chain: ChainId::new("42161"), took: Duration::from_secs(seconds) }
     }
 
-    fn ended(outcome: RouterStatus, seconds: u64) -> Lesson {
+    fn ended(outcome: RouterStatus, seconds: u64) -> DurationSample {
         let route = RouteKey { from: ChainId::new("42161"), to: ChainId::new("8453"), gmp: false };
-        Lesson::Ended { route, outcome, took: Duration::from_secs(seconds) }
+        DurationSample::Ended { route, outcome, took: Duration::from_secs(seconds) }
     }
 
     #[test]
     fn it_happened_between_two_looks() {
         use RouterStatus::{NotFound, Ongoing, Refund, Success};
         assert_eq!(
-            learned(&[(5, NotFound), (9, Ongoing), (80, Ongoing), (100, Success)]),
+            state(&[(5, NotFound), (9, Ongoing), (80, Ongoing), (100, Success)]),
             [indexed(7), ended(Success, 90)]
         );
-        assert_eq!(learned(&[(100, Ongoing), (140, Refund)]), [ended(Refund, 120)]);
+        assert_eq!(state(&[(100, Ongoing), (140, Refund)]), [ended(Refund, 120)]);
     }
 
     #[test]
     fn what_was_looked_at_too_late_teaches_nothing() {
         use RouterStatus::{NotFound, Ongoing, Success};
-        assert_eq!(learned(&[(600, Success)]), []);
-        assert_eq!(learned(&[(100, Ongoing), (1_000, Success)]), []);
-        assert_eq!(learned(&[(12, Ongoing), (14, NotFound)]), [indexed(6)]);
+        assert_eq!(state(&[(600, Success)]), []);
+        assert_eq!(state(&[(100, Ongoing), (1_000, Success)]), []);
+        assert_eq!(state(&[(12, Ongoing), (14, NotFound)]), [indexed(6)]);
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(Success), at(5));
-        assert_eq!(lessons(&Learned::default(), &tx, at(5)), []);
+        assert_eq!(duration_samples(&TransactionState::default(), &tx, at(5)), []);
     }
 
     #[test]
     fn the_forecast_in_words_says_what_it_rests_on() {
         let mut tx = fixtures::transaction(1);
-        tx.told.submitted_at = Some(at(0));
-        let said = |past: &Past, tx: &Transaction| past.sentence(tx, at(300)).unwrap();
-        let mut past = Past::default();
+        tx.params.submitted_at = Some(at(0));
+        let said = |past: &RouteDurations, tx: &Transaction| past.sentence(tx, at(300)).unwrap();
+        let mut past = RouteDurations::default();
         assert!(said(&past, &tx).ends_with("(a guess: no estimate is known)"));
-        tx.told.estimate = Some(Duration::from_secs(600));
+        tx.params.estimate = Some(Duration::from_secs(600));
         assert_eq!(said(&past, &tx), "half settle within 10m, nine in ten within 27m 52s (from the estimate)");
         let late = past.sentence(&tx, at(1_673)).unwrap();
         assert_eq!(late, "longer than nine in ten take: these settle within 27m 52s (from the estimate)");
@@ -252,7 +253,7 @@ mod tests {
     #[test]
     fn the_past_counts_those_that_were_as_quick() {
         let took = [10, 20, 30, 40].map(Duration::from_secs).to_vec();
-        let past = Past { evidence: Evidence::default(), took };
+        let past = RouteDurations { evidence: Evidence::default(), took };
         assert_eq!([9, 10, 35, 99].map(|age| past.settled_by(Duration::from_secs(age))), [0, 1, 3, 4]);
     }
 }
