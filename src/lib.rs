@@ -32,7 +32,7 @@
 //! Who may import whom (held by `tests/architecture.rs`): `clock` and `process` import no other room, and every room but the pure
 //! ones may import them; `domain`, which is pure, imports only the moments of `clock`; `schedule`, `budget`, `alerts`, `api`, `sim`,
 //! `intake` and `config` know those three and not each other. `store` knows `alerts` besides: applying an answer is deterministic
-//! only if the rules come with it. `poller` knows them; `metrics` and `herald` tell others what happens, and know the store and what
+//! only if the rules come with it. `poller` knows them; `metrics` and `notify` tell others what happens, and know the store and what
 //! carries it out; `tui` and `cli` know the poller, and `cli` those two; `main` knows `cli`.
 
 pub mod alerts;
@@ -42,9 +42,9 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
-pub mod herald;
 pub mod intake;
 pub mod metrics;
+pub mod notify;
 pub mod poller;
 pub mod process;
 pub mod schedule;

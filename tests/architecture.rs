@@ -27,11 +27,11 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "store" => &["clock", "process", "domain", "alerts"],
         "poller" => &["clock", "process", "domain", "schedule", "budget", "alerts", "api", "store"],
         "tui" => &["clock", "process", "domain", "alerts", "store", "intake", "poller"],
-        "herald" => &["clock", "process", "domain", "api", "store"],
+        "notify" => &["clock", "process", "domain", "api", "store"],
         "metrics" => &["clock", "process", "domain", "store", "poller"],
         "cli" => &[
             "clock", "process", "domain", "budget", "alerts", "api", "store", "sim", "intake", "config", "poller",
-            "herald", "metrics", "tui",
+            "notify", "metrics", "tui",
         ],
         "main" => &["cli"],
         "lib" => &[],

@@ -40,7 +40,7 @@ use hoptop::{
         keymap,
         keys::Keys,
         model::Setting,
-        outside::{Outside, clipboard::Way},
+        outside::{Outside, clipboard::CopyMethod},
         run::{Parts, RunError, run},
         theme::Theme,
     },
@@ -373,26 +373,30 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
     assert!(matches!(ended.await, Ok(None)));
 }
 
-/// A world outside with these ways to the clipboard; only `works` does.
-fn clipboard(ways: Vec<Way>) -> Outside {
+/// A world outside with these ways to copy; only `works` does.
+fn clipboard(copy_methods: Vec<CopyMethod>) -> Outside {
     let feed = |command: &[String], _: &str| match command {
         [program] if program == "works" => Ok(()),
         _ => Err(io::Error::other("exit status: 1")),
     };
-    Outside { ways, feed, ..Outside::nowhere() }
+    Outside { copy_methods, feed, ..Outside::nowhere() }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_text_is_copied_by_the_first_way_that_works_and_says_by_which() {
-    let own = |program: &str| Way::Own(vec![program.to_owned()]);
+    let own = |program: &str| CopyMethod::Own(vec![program.to_owned()]);
     let table = [
-        (vec![own("fails"), own("works"), Way::Terminal], "Copied by works, as the config says."),
-        (vec![Way::Tmux, Way::Terminal, own("works")], "Sent to the terminal's clipboard (OSC 52); it doesn't say"),
-        (vec![Way::Tool(&["xclip"])], "Not copied (xclip: exit status: 1): select it with the mouse."),
+        (vec![own("fails"), own("works"), CopyMethod::Terminal], "Copied by works, as the config says."),
+        (
+            vec![CopyMethod::Tmux, CopyMethod::Terminal, own("works")],
+            "Sent to the terminal's clipboard (OSC 52); it doesn't say",
+        ),
+        (vec![CopyMethod::Tool(&["xclip"])], "Not copied (xclip: exit status: 1): select it with the mouse."),
         (vec![], "Not copied (no way to a clipboard was found here)"),
     ];
-    for (ways, sentence) in table {
-        let stage = Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30)).with(clipboard(ways));
+    for (copy_methods, sentence) in table {
+        let stage =
+            Stage::new(&world(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30)).with(clipboard(copy_methods));
         let ended = stage.play(never(), async |person: &mut Person| {
             person.sees("the list", |screen| shows(screen, "0xaaa", "~ ongoing")).await;
             person.press("y");

@@ -18,8 +18,8 @@ use super::{
 use crate::{
     domain::{
         alert::{Alert, AlertState, RESOLVED_FOR, Snooze, Subject},
-        glance,
         operation::{Edit, LocalEdit, Operation},
+        row_text,
         span::{self, rfc3339},
         text,
     },
@@ -133,11 +133,11 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
     for alert in shown {
         rows.push([
             alert.id.to_string(),
-            glance::mark(Some(alert.rule.severity())).to_owned(),
+            row_text::mark(Some(alert.rule.severity())).to_owned(),
             alert.rule.name().to_owned(),
             about(reader, alert)?,
             stood(alert, cx),
-            glance::alert_state(alert, cx.now.wall, cx.zone),
+            row_text::alert_state(alert, cx.now.wall, cx.zone),
             text::clean(&alert.message),
         ]);
     }
@@ -148,13 +148,13 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
 fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
     for alert in shown {
         let (severity, rule, stood) = (alert.rule.severity().name(), alert.rule, stood(alert, cx));
-        let state = glance::alert_state(alert, cx.now.wall, cx.zone);
+        let state = row_text::alert_state(alert, cx.now.wall, cx.zone);
         let listed = match alert.subject {
             Subject::Transaction(row) => reader.listed(row)?,
             Subject::Profile => None,
         };
         let about = match listed {
-            Some(listed) => glance::name_in_words(&listed.transaction),
+            Some(listed) => row_text::name_in_words(&listed.transaction),
             None => about(reader, alert)?,
         };
         let (id, message) = (alert.id, text::clean(&alert.message));

@@ -58,9 +58,9 @@ pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
         bail!("{shown} is the store itself; name another file");
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
-    let ear = signals::Ear::open()?;
-    let copied = cx.store.backup(file, existing, &|| ear.exit().is_none());
-    if let (Err(_), Some(exit)) = (&copied, ear.exit()) {
+    let signals = signals::SignalStream::open()?;
+    let copied = cx.store.backup(file, existing, &|| signals.exit().is_none());
+    if let (Err(_), Some(exit)) = (&copied, signals.exit()) {
         writeln!(cx.err, "interrupted: no backup was written to {shown}")?;
         return Ok(exit);
     }
@@ -70,9 +70,9 @@ pub fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
 
 /// Makes the day's backup of the store at `path` if it is due, and says so. It only reads the store.
 pub fn daily(path: &Path) -> Result<Exit> {
-    let ear = signals::Ear::open()?;
-    let made_now = Store::backup_if_due(path, Clock::system().now().wall, &|| ear.exit().is_none());
-    if let (Err(_), Some(exit)) = (&made_now, ear.exit()) {
+    let signals = signals::SignalStream::open()?;
+    let made_now = Store::backup_if_due(path, Clock::system().now().wall, &|| signals.exit().is_none());
+    if let (Err(_), Some(exit)) = (&made_now, signals.exit()) {
         writeln!(io::stderr(), "interrupted: the day's backup wasn't made")?;
         return Ok(exit);
     }

@@ -11,15 +11,15 @@ use color_eyre::eyre::Result;
 use super::{
     completions,
     context::Context,
-    errand::{self, Ended, Errand},
     exit::Exit,
     list::JsonList,
     log,
+    one_shot_poll::{self, OneShotOutcome, OneShotPoll},
 };
 use crate::{
     clock::Clock,
     config::Settings,
-    domain::{advice, alert::Rule, glance, ids::RowId, operation::Operation, span, text, transaction::Transaction},
+    domain::{advice, alert::Rule, ids::RowId, operation::Operation, row_text, span, text, transaction::Transaction},
     store::{AlertQuery, Listed, Reader, StoreError},
 };
 
@@ -58,8 +58,8 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
-    let errand = Errand { settings, store: &cx.store, patience: PATIENCE.saturating_add(requests) };
-    let ended = errand.run(polling, move |reader| {
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: PATIENCE.saturating_add(requests) };
+    let ended = one_shot_poll.run(polling, move |reader| {
         for row in &wanted {
             if is_open(reader, *row)? {
                 return Ok(false);
@@ -67,7 +67,7 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
         }
         Ok(true)
     })?;
-    if let Ended::Stopped(exit) = ended {
+    if let OneShotOutcome::Stopped(exit) = ended {
         return Ok(exit);
     }
     cx.now = Clock::system().now();
@@ -84,12 +84,12 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
         checked.iter().try_for_each(|checked| print(checked, cx))?;
     }
     let obstacle = match ended {
-        Ended::Obstructed(exit) => Some(exit),
+        OneShotOutcome::Obstructed(exit) => Some(exit),
         _ => None,
     };
     let exit = verdict(&checked, obstacle);
     if checked.iter().any(|checked| checked.heard == Heard::Nothing) {
-        let why = errand::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
+        let why = one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not everything was asked about: {why}")?;
     }
     Ok(exit)
@@ -181,7 +181,7 @@ fn verdict(checked: &[Checked], obstacle: Option<Exit>) -> Exit {
 fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
     let Checked { tx, heard } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, glance::route(tx), glance::status_of(tx))?;
+    writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, row_text::route(tx), row_text::status_of(tx))?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
     if let Some(say) = &advice.say {
         writeln!(cx.out, "  SAY      {say}")?;

@@ -11,7 +11,7 @@ use chrono::FixedOffset;
 
 use crate::{
     clock::Now,
-    domain::{glance, text, transaction::Transaction},
+    domain::{row_text, text, transaction::Transaction},
     store::{Lookup, Store},
 };
 
@@ -75,7 +75,7 @@ impl Context<'_> {
         };
         writeln!(self.err, "`{}` fits several transactions; {way_out}:", text::clean(text))?;
         for tx in found {
-            let (name, route) = (tx.params.transaction_id.on_chain(&tx.params.from_chain), glance::route(tx));
+            let (name, route) = (tx.params.transaction_id.on_chain(&tx.params.from_chain), row_text::route(tx));
             writeln!(self.err, "  {name}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)

@@ -10,16 +10,17 @@ use tokio::sync::oneshot;
 
 use super::{
     args::Cli,
+    background_poller::{Place, Polling, Running},
     checked, complain, crash,
     exit::Exit,
     export::to_new_file,
     hang_up,
-    housekeeping::Housekeeping,
     list::{self, ListArgs},
-    log, plain,
-    session::{Place, Polling, Running},
+    log,
+    maintenance::Maintenance,
+    notifiers, plain,
     signals::{self, Suspension},
-    telling, theme, with_context,
+    theme, with_context,
 };
 use crate::{
     clock::{self, Clock},
@@ -62,7 +63,7 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
     }
     let pollings = if cli.no_poll { Vec::new() } else { pollings(settings).wrap_err(WITHOUT_POLLING)? };
-    let ways = telling::ways(settings)?;
+    let channels = notifiers::channels(settings)?;
     let log = Some(log::start(&settings.state_dir, Clock::system())?);
     let store = super::open(settings)?;
     let setting = Setting {
@@ -76,30 +77,30 @@ pub fn dashboard(cli: &Cli, settings: &Settings) -> Result<Exit> {
         any_chain: cli.any_chain,
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,
-        told_by: telling::names(&ways),
+        told_by: notifiers::names(&channels),
     };
     let theme = theme::of(settings)?;
     let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
     let wanted = wanted.map_or(Wanted::Auto, |(_, wanted)| wanted);
     super::runtime()?.block_on(async {
         let clock = Clock::system();
-        let _housekeeping = Housekeeping::start(&store, settings.keep_bodies, &clock);
+        let _housekeeping = Maintenance::start(&store, settings.keep_bodies, &clock);
         let _keeper = store.schedule_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
         let _metrics = Metrics::serve(cli.metrics, (&store, profiles), &requests, &clock).await?;
-        let heralds = telling::start_all((settings, setting.profiles()), &store, &clock).await?;
+        let heralds = notifiers::start_all((settings, setting.profiles()), &store, &clock).await?;
         if is_plain {
             let parts = plain::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
-            telling::take_leave(heralds, &ended).await;
+            notifiers::take_leave(heralds, &ended).await;
             return ended;
         }
         let outside = Outside::process(settings.clipboard.clone(), settings.mouse, (wanted, settings.alerting.bell));
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, outside, export: to_new_file, memory, log };
         let ended = show(parts, pollings).await;
-        telling::take_leave(heralds, &ended).await;
+        notifiers::take_leave(heralds, &ended).await;
         ended
     })
 }

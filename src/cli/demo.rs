@@ -13,12 +13,11 @@ use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use super::{
+    background_poller::{Place, Polling},
     dashboard, demo_id,
     exit::Exit,
     export::to_new_file,
-    log, plain,
-    session::{Place, Polling},
-    theme,
+    log, plain, theme,
 };
 use crate::{
     clock::{self, Clock},

@@ -11,13 +11,13 @@ use chrono::TimeDelta;
 use clap::Args;
 use color_eyre::eyre::Result;
 
-use super::{backup::size, context::Context, exit::Exit, stats::Budget, telling};
+use super::{backup::size, context::Context, exit::Exit, notifiers, stats::Budget};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
     config::{Account, Settings},
     domain::{filter::Filter, notification, poller::PollerHealth, span, text},
-    herald::Way,
+    notify::Channel,
     process::program,
     store::{AlertCounts, Reader, TableChecksum, filesystem},
 };
@@ -253,14 +253,14 @@ fn service(base: &BaseUrl, reach: Reach) -> Finding {
 
 /// Whether others are told of alerts, and what keeps them from it.
 fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
-    let ways = match telling::ways(settings) {
-        Ok(ways) => ways,
+    let channels = match notifiers::channels(settings) {
+        Ok(channels) => channels,
         Err(error) => return Ok(Finding::Wrong(error.to_string())),
     };
-    let names = telling::names(&ways);
-    let missing = ways.iter().find_map(|way| match way {
-        Way::Command(words) => words.first().filter(|name| !program::is_there(name)),
-        Way::Webhook(_) => None,
+    let names = notifiers::names(&channels);
+    let missing = channels.iter().find_map(|channel| match channel {
+        Channel::Command(words) => words.first().filter(|name| !program::is_there(name)),
+        Channel::Webhook(_) => None,
     });
     if let Some(name) = missing {
         let way_out = "write its path, or check PATH";

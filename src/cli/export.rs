@@ -125,9 +125,9 @@ fn into(device: &Path, rows: &Rows, cx: &mut Context) -> Result<usize> {
 
 /// Puts a file in its place, unless a signal comes before it is whole.
 fn put(place: (&Path, &Path), rows: &Rows, cx: &mut Context, name: &str) -> Result<Exit> {
-    let ear = signals::Ear::open()?;
+    let signals = signals::SignalStream::open()?;
     let now = cx.now.wall;
-    let written = beside(place, now, |half| fill(half, rows, cx, &|| ear.exit()));
+    let written = beside(place, now, |half| fill(half, rows, cx, &|| signals.exit()));
     settle(written, name, cx)
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::domain::{
     alert::Alert,
     filter::{Candidate, Filter, FilterError},
-    glance, span, text,
+    row_text, span, text,
     transaction::Transaction,
     width,
 };
@@ -76,7 +76,7 @@ pub fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         let (mut lines, in_words) = (Vec::new(), cx.in_words);
         reader.each(shown, |tx, alerts| {
             match in_words {
-                true => writeln!(out, "{}", glance::row_in_words(tx, alerts, now))?,
+                true => writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?,
                 false => lines.push(row(&Candidate { tx, alerts }, now, cx.ellipsis)),
             }
             Ok::<_, color_eyre::Report>(())
@@ -176,14 +176,14 @@ impl<'a> JsonList<'a> {
 fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
     [
-        glance::urgency(candidate.alerts).into(),
-        width::cut(&glance::status_of(tx), WIDEST, ellipsis),
+        row_text::urgency(candidate.alerts).into(),
+        width::cut(&row_text::status_of(tx), WIDEST, ellipsis),
         tx.params.transaction_id.short(ellipsis),
-        glance::route(tx),
+        row_text::route(tx),
         span::short(tx.age(now)),
-        glance::due(tx, now),
-        width::cut(glance::ticket(tx), WIDEST, ellipsis),
-        glance::checked(tx, now),
+        row_text::due(tx, now),
+        width::cut(row_text::ticket(tx), WIDEST, ellipsis),
+        row_text::checked(tx, now),
     ]
 }
 

@@ -6,6 +6,7 @@ pub mod add;
 pub mod alerts;
 pub mod answer;
 pub mod args;
+mod background_poller;
 pub mod backup;
 pub mod check;
 pub mod completions;
@@ -15,21 +16,21 @@ mod crash;
 mod dashboard;
 pub mod demo;
 pub mod doctor;
-mod errand;
 pub mod exit;
 pub mod export;
 mod follow;
 mod hang_up;
-mod housekeeping;
 pub mod import;
 pub mod json;
 pub mod list;
 mod log;
+mod maintenance;
 pub mod man;
+mod notifiers;
+mod one_shot_poll;
 mod plain;
 pub mod quote;
 mod quote_json;
-mod session;
 pub mod show;
 mod signals;
 pub mod simulate;
@@ -37,7 +38,6 @@ pub mod snooze;
 pub mod stats;
 mod summary;
 mod table;
-mod telling;
 mod theme;
 pub mod untrack;
 pub mod watch;
@@ -200,17 +200,17 @@ fn note(store: &Store, report: &Report) {
 }
 
 /// What polling needs, checked; what a person should be warned of goes to standard error.
-fn polling(settings: &Settings) -> Result<session::Polling> {
+fn polling(settings: &Settings) -> Result<background_poller::Polling> {
     checked(settings.polling())
 }
 
 /// The same of what the settings say.
-fn checked(polling: Result<crate::config::Polling, ConfigError>) -> Result<session::Polling> {
+fn checked(polling: Result<crate::config::Polling, ConfigError>) -> Result<background_poller::Polling> {
     let polling = polling?;
     for warning in &polling.warnings {
         complain(&format!("warning: {}", text::clean(warning)));
     }
-    session::Polling::new(&polling.base_url, polling.id, polling.rps)
+    background_poller::Polling::new(&polling.base_url, polling.id, polling.rps)
 }
 
 /// An error and its causes in one line. Some errors tell their cause themselves; it isn't said twice.

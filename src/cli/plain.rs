@@ -19,9 +19,9 @@ use self::{
     orders::{Order, Orders},
 };
 use super::{
+    background_poller::{Place, Polling, Running},
     complain,
     exit::Exit,
-    session::{Place, Polling, Running},
     signals,
 };
 use crate::{
@@ -75,11 +75,11 @@ pub async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<E
 /// Tells what happens until the person ends it.
 async fn tell(parts: Parts) -> Result<()> {
     let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
-    let mut telling = Telling::new(&parts)?;
+    let mut notifiers = Telling::new(&parts)?;
     let (orders, mut lines) = (Orders::of(&parts), typed());
-    let looked = telling.look(&parts).await;
+    let looked = notifiers.look(&parts).await;
     // When what has changed is told, or what couldn't be read is tried again.
-    let mut due = telling.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
+    let mut due = notifiers.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
     say(&[orders::HINT.to_owned()])?;
     loop {
         let wake = async {
@@ -94,24 +94,24 @@ async fn tell(parts: Parts) -> Result<()> {
                 due = Some(parts.clock.now().mono + TOGETHER);
             }
             () = wake => {
-                let looked = telling.look(&parts).await;
+                let looked = notifiers.look(&parts).await;
                 // What couldn't be read now is news still.
-                due = telling.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
+                due = notifiers.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
             }
             line = lines.recv() => match Order::read(line.as_deref()) {
                 Order::Nothing => {}
                 Order::Quit => return Ok(()),
                 Order::Summary => {
                     // Who asks is answered, though it was said before.
-                    telling.fault = None;
-                    let summary = telling.summary(&parts).await;
-                    say(&telling.or_said(summary, &parts)?.unwrap_or_default())?;
+                    notifiers.fault = None;
+                    let summary = notifiers.summary(&parts).await;
+                    say(&notifiers.or_said(summary, &parts)?.unwrap_or_default())?;
                 }
                 Order::Run(what) => {
                     let (orders, now) = (orders.clone(), parts.clock.now());
                     let done = spawn_blocking(move || orders.run(&what, now)).await?;
-                    telling.fault = None;
-                    telling.or_said(done, &parts)?;
+                    notifiers.fault = None;
+                    notifiers.or_said(done, &parts)?;
                 }
             },
         }

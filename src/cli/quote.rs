@@ -11,9 +11,9 @@ use color_eyre::eyre::Result;
 
 use super::{
     context::Context,
-    errand::{self, Ended, Errand},
     exit::Exit,
     json, log,
+    one_shot_poll::{self, OneShotOutcome, OneShotPoll},
     quote_json::QuoteView,
 };
 use crate::{
@@ -117,15 +117,15 @@ pub fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<
         Asked::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
-            let errand = Errand { settings, store: &cx.store, patience: PATIENCE };
-            let ended = errand.run(polling, answered);
+            let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: PATIENCE };
+            let ended = one_shot_poll.run(polling, answered);
             cx.now = Clock::system().now();
             let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };
             cx.store.apply(operation, cx.now.wall).wait()?;
             match ended? {
-                Ended::Stopped(exit) => return Ok(exit),
-                Ended::Obstructed(exit) => heard(id, exit, cx)?,
-                Ended::Done | Ended::InVain => heard(id, Exit::Unreachable, cx)?,
+                OneShotOutcome::Stopped(exit) => return Ok(exit),
+                OneShotOutcome::Obstructed(exit) => heard(id, exit, cx)?,
+                OneShotOutcome::Done | OneShotOutcome::InVain => heard(id, Exit::Unreachable, cx)?,
             }
         }
     };
@@ -146,7 +146,7 @@ fn heard(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
         Some(quote) if quote.sent_at.is_some() => {
             Outcome::InVain("the request was sent and its answer was lost; ask again".into(), exit)
         }
-        _ => Outcome::InVain(errand::why_in_vain(&reader, &cx.profile, cx.now.wall)?, exit),
+        _ => Outcome::InVain(one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?, exit),
     })
 }
 

@@ -21,11 +21,11 @@ use crate::{
         advice,
         alert::{Alert, AlertState},
         chain_config::ChainConfig,
-        difference, glance,
+        difference,
         ids::{ChainId, TxHash},
         record::{StatusRecord, Step},
         route::{self, End, Ends, RouteKind},
-        span, text,
+        row_text, span, text,
         transaction::{Tracking, Transaction},
     },
     store::{AlertQuery, HistoryLine, Reader},
@@ -228,7 +228,7 @@ impl Page<'_> {
         let state = &self.tx.state;
         let since = state.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock(at)));
         writeln!(self.out)?;
-        self.field("status", &format!("{}{since}", glance::status_of(self.tx)))?;
+        self.field("status", &format!("{}{since}", row_text::status_of(self.tx)))?;
         self.optional("message", state.message.as_deref())?;
         if let Some(record) = &state.record {
             self.answer(record)?;
@@ -285,11 +285,11 @@ impl Page<'_> {
         let mut alerts: Vec<_> = alerts.iter().collect();
         alerts.sort_by_key(|alert| alert.rule);
         for alert in alerts {
-            let mark = glance::mark(Some(alert.rule.severity()));
+            let mark = row_text::mark(Some(alert.rule.severity()));
             let since = self.clock(alert.raised_at);
             self.field("alert", &format!("{mark} {} since {since}: {}", alert.rule, text::clean(&alert.message)))?;
             if alert.flapping || alert.state(self.now.wall) != AlertState::Firing {
-                self.field("  state", &glance::alert_state(alert, self.now.wall, self.zone))?;
+                self.field("  state", &row_text::alert_state(alert, self.now.wall, self.zone))?;
             }
         }
         Ok(())

@@ -82,12 +82,12 @@ impl Reload {
 }
 
 /// Hears signals for work that isn't async and asks now and then, so that nothing half is left behind.
-pub struct Ear {
+pub struct SignalStream {
     came: Arc<OnceLock<Exit>>,
     _runtime: Runtime,
 }
 
-impl Ear {
+impl SignalStream {
     /// Starts listening.
     pub fn open() -> Result<Self> {
         let runtime = super::runtime()?;
@@ -221,7 +221,8 @@ impl Suspension {
 /// Why ^Z can't suspend the program, if it can't: what a shell didn't start, no shell can continue.
 #[cfg(unix)]
 fn refusal() -> Option<&'static str> {
-    let is_alone = rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp());
+    let is_alone =
+        rustix::process::getsid(None).is_ok_and(|background_poller| background_poller == rustix::process::getpgrp());
     is_alone.then_some("there is no shell to come back to")
 }
 

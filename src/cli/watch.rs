@@ -3,11 +3,11 @@
 //! Like the dashboard it only reads the store; the poller runs beside it, or in another process that holds the budget. It must
 //! never end well if one of what it was given is bad, or was never seen to end.
 
+mod background_tasks;
 mod bar;
-mod look;
+mod conditions;
 mod piped;
-mod said;
-mod staff;
+mod snapshot;
 
 use std::{
     collections::HashMap,
@@ -28,11 +28,11 @@ use tokio::{
 };
 
 use self::{
+    background_tasks::{BackgroundTasks, TaskContext},
     bar::{Bar, Line},
-    look::{Found, Question, Seen},
+    conditions::{Conditions, Obstacle},
     piped::{Came, PIPE},
-    said::{Obstacle, Said},
-    staff::{Office, Staff},
+    snapshot::{Found, Question, Snapshot},
 };
 use super::{complain, completions, exit::Exit, json, list, log, signals, summary::Summary};
 use crate::{
@@ -43,10 +43,9 @@ use crate::{
         alert::{Alert, Rule, Subject},
         change::{Change, What},
         filter::{Candidate, Filter},
-        glance,
         ids::RowId,
         record::RecordSummary,
-        span,
+        row_text, span,
         status::RouterStatus,
         text,
         transaction::TransactionHeader,
@@ -112,7 +111,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
         let _entered = runtime.enter();
         signals::listen_where_no_terminal_hangs_up()?
     };
-    let staff = Staff::new(settings.clone())?;
+    let background_tasks = BackgroundTasks::new(settings.clone())?;
     log::start(&settings.state_dir, Clock::system())?;
     let store = super::open(settings)?;
     let ended = runtime.block_on(async {
@@ -123,16 +122,16 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
         // A line that is drawn again and again is read out again and again.
         let bar = Bar::new(is_seen && !settings.plain, settings.ascii);
         // The first look comes before the first request, so that every request is counted.
-        let (told_by, ways) = latest::channel(staff.names());
-        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar, ways))?;
+        let (told_by, channels) = latest::channel(background_tasks.names());
+        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar, channels))?;
         let (pipe, came) = mpsc::channel(piped::UNDER_WAY);
         watching.came = args.is_piped().then(|| Came::new(came));
         let source = (&store, settings.profile.as_str(), args.any_chain);
         let reading = piped::read(source, signal.clone(), &clock, (watching.bar.line.clone(), pipe));
         while watching.look(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
-            let (said, is_unknown) = look::why_nothing(&watching.follower, &watching.question(clock.now().wall))?;
-            watching.complain(&said);
+            let (conditions, is_unknown) = snapshot::why_nothing(&watching.feed, &watching.question(clock.now().wall))?;
+            watching.complain(&conditions);
             if is_unknown && args.until_settled {
                 return Ok(Exit::Usage);
             }
@@ -142,13 +141,14 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
             watching.complain(&watching.greeting());
         }
         let served = (&store, vec![settings.profile.clone()]);
-        let metrics = Metrics::serve(args.metrics, served, &staff.polling.requests, &clock).await?;
+        let metrics = Metrics::serve(args.metrics, served, &background_tasks.polling.requests, &clock).await?;
         if let Some(metrics) = &metrics {
             watching.complain(&format!("metrics at {}", metrics.url()));
         }
         let (leave, left) = oneshot::channel();
-        let office = Office { store: &store, clock: &clock, flags, reload, told_by, line: watching.bar.line.clone() };
-        let mut serving = pin!(staff::serve(staff, office, left));
+        let context =
+            TaskContext { store: &store, clock: &clock, flags, reload, told_by, line: watching.bar.line.clone() };
+        let mut serving = pin!(background_tasks::serve(background_tasks, context, left));
         let ended = tokio::select! {
             biased;
             // First, so that it says what a signal keeps it from tracking.
@@ -174,7 +174,7 @@ struct Watching<'a> {
     came: Option<Came>,
     zone: FixedOffset,
     started: clock::Now,
-    follower: FeedReader,
+    feed: FeedReader,
     /// Whatever passed the filter once, and how far it is: `is:unsettled` names what is to be watched, not what it becomes.
     chosen: HashMap<RowId, Progress>,
     requests: u64,
@@ -184,13 +184,13 @@ struct Watching<'a> {
     answered: bool,
     obstacle: Option<Obstacle>,
     /// What was said already.
-    said: Said,
+    conditions: Conditions,
     /// Whether another process polls.
     others_poll: bool,
     /// What stood in the way of keeping answers at the last look.
     trouble: Option<Trouble>,
     /// How alerts are told outside.
-    ways: latest::Receiver<Vec<&'static str>>,
+    channels: latest::Receiver<Vec<&'static str>>,
 }
 
 impl<'a> Watching<'a> {
@@ -198,7 +198,7 @@ impl<'a> Watching<'a> {
         args: &'a WatchArgs,
         filter: Filter,
         (settings, store): (&Settings, &Store),
-        (clock, bar, ways): (&Clock, Bar, latest::Receiver<Vec<&'static str>>),
+        (clock, bar, channels): (&Clock, Bar, latest::Receiver<Vec<&'static str>>),
     ) -> Result<Self> {
         Ok(Self {
             args,
@@ -208,16 +208,16 @@ impl<'a> Watching<'a> {
             came: None,
             zone: clock::local_offset(),
             started: clock.now(),
-            follower: FeedReader::new(store.reader()?),
+            feed: FeedReader::new(store.reader()?),
             chosen: HashMap::new(),
             requests: 0,
             is_seen: false,
             answered: false,
             obstacle: None,
-            said: Said::default(),
+            conditions: Conditions::default(),
             others_poll: false,
             trouble: None,
-            ways,
+            channels,
         })
     }
 
@@ -248,27 +248,27 @@ impl<'a> Watching<'a> {
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
             forecasts: self.bar.is_drawn(),
             records: self.args.json,
-            ways: self.ways.borrow().clone(),
+            channels: self.channels.borrow().clone(),
             now,
         }
     }
 
     /// Takes in and prints what changed since the last look, or a part of it; whether there is more.
     async fn look(&mut self, clock: &Clock) -> Result<bool> {
-        let (follower, now) = (self.follower.clone(), clock.now().wall);
+        let (feed, now) = (self.feed.clone(), clock.now().wall);
         let question = self.question(now);
-        let seen = spawn_blocking(move || Seen::look(&follower, &question)).await??;
+        let snapshot = spawn_blocking(move || Snapshot::look(&feed, &question)).await??;
         if let Some(came) = &mut self.came {
             came.hear();
         }
-        let live = seen.poller.as_ref().filter(|report| report.is_live(now));
+        let live = snapshot.poller.as_ref().filter(|report| report.is_live(now));
         self.others_poll = live.is_some_and(|report| report.process != std::process::id());
-        for line in self.said.news(live, &seen.untold, now) {
+        for line in self.conditions.news(live, &snapshot.untold, now) {
             self.complain(&line);
         }
-        let more = seen.news.more;
+        let more = snapshot.news.more;
         let poller = live.cloned();
-        self.take_in(seen, now)?;
+        self.take_in(snapshot, now)?;
         self.take_kept(now).await?;
         if !more {
             let open = self.chosen.values().filter(|progress| progress.is_polled).count();
@@ -282,8 +282,8 @@ impl<'a> Watching<'a> {
         let Some(came) = &mut self.came else { return Ok(()) };
         let (told, totals) = (came.take_kept(), came.take_totals());
         if !told.is_empty() {
-            let (follower, question) = (self.follower.clone(), self.question(now));
-            for found in spawn_blocking(move || Found::look(&follower, &question, &told)).await?? {
+            let (feed, question) = (self.feed.clone(), self.question(now));
+            for found in spawn_blocking(move || Found::look(&feed, &question, &told)).await?? {
                 self.bar.expect(found.row, found.expected);
                 self.chosen.insert(found.row, found.progress);
             }
@@ -382,13 +382,13 @@ impl<'a> Watching<'a> {
         }
     }
 
-    fn take_in(&mut self, mut seen: Seen, now: DateTime<Utc>) -> Result<()> {
-        if seen.news.resync {
-            self.obstacle = seen.profile_alerts.iter().find_map(|alert| self.standing_obstacle(alert));
+    fn take_in(&mut self, mut snapshot: Snapshot, now: DateTime<Utc>) -> Result<()> {
+        if snapshot.news.resync {
+            self.obstacle = snapshot.profile_alerts.iter().find_map(|alert| self.standing_obstacle(alert));
             // What was chosen before stays so, and is as far as it is now.
-            self.chosen.extend(std::mem::take(&mut seen.chosen));
+            self.chosen.extend(std::mem::take(&mut snapshot.chosen));
         }
-        for listed in seen.changed.values() {
+        for listed in snapshot.changed.values() {
             let tx = &listed.transaction;
             let own = tx.profile == self.profile;
             self.answered |= own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
@@ -396,10 +396,10 @@ impl<'a> Watching<'a> {
                 self.chosen.insert(tx.id, Progress::from(tx));
             }
         }
-        for (row, at) in seen.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
+        for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
             self.bar.expect(*row, *at);
         }
-        for change in seen.news.changes.iter().filter(|change| change.profile == self.profile) {
+        for change in snapshot.news.changes.iter().filter(|change| change.profile == self.profile) {
             self.requests += u64::from(change.what == What::Polled);
             self.answered |= matches!(change.what, What::Rejected { .. });
             self.obstacle = match &change.what {
@@ -408,7 +408,7 @@ impl<'a> Watching<'a> {
                 What::Recovered => None,
                 _ => self.obstacle,
             };
-            self.print(change, &seen, now)?;
+            self.print(change, &snapshot, now)?;
             if let What::Deleted { row } = change.what {
                 self.chosen.remove(&RowId(row));
                 self.bar.expect(RowId(row), None);
@@ -417,7 +417,7 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn print(&self, change: &Change, seen: &Seen, now: DateTime<Utc>) -> Result<()> {
+    fn print(&self, change: &Change, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<()> {
         let silent = match change.what {
             What::Polled => !self.args.verbose,
             // A person reads the status; scripts get everything.
@@ -430,11 +430,11 @@ impl<'a> Watching<'a> {
         }
         let line = match self.args.json {
             true => {
-                let whole = change.transaction.and_then(|row| seen.whole.get(&row));
+                let whole = change.transaction.and_then(|row| snapshot.whole.get(&row));
                 json::event(change, whole.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
             }
             false => {
-                let listed = change.transaction.and_then(|row| seen.changed.get(&row));
+                let listed = change.transaction.and_then(|row| snapshot.changed.get(&row));
                 self.sentence(change, listed.map(|listed| &listed.transaction))
             }
         };
@@ -450,7 +450,7 @@ impl<'a> Watching<'a> {
             other => other.sentence(),
         };
         match tx {
-            Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), glance::route(tx)),
+            Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), row_text::route(tx)),
             None => format!("{time}  {what}"),
         }
     }

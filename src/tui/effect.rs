@@ -149,7 +149,7 @@ pub enum Effect {
     /// Open this link, which was checked.
     Open(String),
     /// Show another theme; `None` for the one that the settings name.
-    Dress(Option<Shipped>),
+    SetTheme(Option<Shipped>),
     /// Suspend the program.
     Suspend,
     /// Tell whoever polls what this person has open now: nothing any more if there is none.

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// A dashboard that knows nothing yet; it polls, in UTC.
-pub fn blank(size: (u16, u16)) -> Desk {
+pub fn blank(size: (u16, u16)) -> TestDashboard {
     let setting = Setting {
         profile: "default".into(),
         beside: Vec::new(),
@@ -55,7 +55,7 @@ pub fn blank(size: (u16, u16)) -> Desk {
         keys: Keys::default(),
         told_by: Vec::new(),
     };
-    Desk {
+    TestDashboard {
         model: Model::new(setting, size),
         transactions: HashMap::new(),
         alerts: HashMap::new(),
@@ -86,7 +86,7 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
 }
 
 /// A dashboard over a store in memory: what it wants read is read at once.
-pub struct Desk {
+pub struct TestDashboard {
     model: Model,
     transactions: HashMap<RowId, Transaction>,
     alerts: HashMap<RowId, Vec<Alert>>,
@@ -94,7 +94,7 @@ pub struct Desk {
     changes: i64,
 }
 
-impl Deref for Desk {
+impl Deref for TestDashboard {
     type Target = Model;
 
     fn deref(&self) -> &Model {
@@ -102,13 +102,13 @@ impl Deref for Desk {
     }
 }
 
-impl DerefMut for Desk {
+impl DerefMut for TestDashboard {
     fn deref_mut(&mut self) -> &mut Model {
         &mut self.model
     }
 }
 
-impl Desk {
+impl TestDashboard {
     /// Takes in a message and whatever is read because of it; the effects that remain.
     pub fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
         let mut effects = update(&mut self.model, message, now);
@@ -274,47 +274,47 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
 }
 
 /// Lets something happen in the store, and brings the news of it to the dashboard.
-pub fn hear(desk: &mut Desk, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
-    let mut news = Changes { resync: desk.changes == 0, ..Changes::default() };
+pub fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+    let mut news = Changes { resync: dashboard.changes == 0, ..Changes::default() };
     for transaction in story.transactions {
-        desk.changes += 1;
+        dashboard.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
         let what = What::edited(Vec::new());
         news.changes.push(Change {
-            seq: desk.changes,
+            seq: dashboard.changes,
             at: now.wall,
             profile,
             transaction: row,
             what,
             observation: None,
         });
-        desk.transactions.insert(transaction.id, transaction);
+        dashboard.transactions.insert(transaction.id, transaction);
     }
     if let Some(alerts) = story.alerts {
-        (desk.alerts, desk.profile_alerts) = fixtures::by_subject(alerts);
-        desk.changes += 1;
-        let (seq, at, profile) = (desk.changes, now.wall, desk.setting.profile.clone());
+        (dashboard.alerts, dashboard.profile_alerts) = fixtures::by_subject(alerts);
+        dashboard.changes += 1;
+        let (seq, at, profile) = (dashboard.changes, now.wall, dashboard.setting.profile.clone());
         news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });
     }
-    let (profile_alerts, oldest_answer) = (desk.profile_alerts.clone(), desk.oldest_answer());
+    let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
     let own = Polled { poller, oldest_answer, ..Polled::default() };
-    desk.take(Msg::News(Box::new(Heard { news, own, profile_alerts, ..Heard::default() })), now)
+    dashboard.take(Msg::News(Box::new(Heard { news, own, profile_alerts, ..Heard::default() })), now)
 }
 
 /// Presses keys, one after the other; what the last of them brings.
-pub fn press(desk: &mut Desk, keys: &[&str], now: Now) -> Vec<Effect> {
+pub fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> Vec<Effect> {
     let mut effects = Vec::new();
     for key in keys {
         let key = keymap::parse(key).unwrap_or_else(|| panic!("{key} can't be pressed"));
-        effects = desk.take(Msg::Key(key), now);
+        effects = dashboard.take(Msg::Key(key), now);
     }
     effects
 }
 
 /// Types a text, letter by letter; all that this brings.
-pub fn type_in(desk: &mut Desk, text: &str, now: Now) -> Vec<Effect> {
+pub fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Vec<Effect> {
     let key = |letter| Msg::Key(crossterm::event::KeyCode::Char(letter).into());
-    text.chars().flat_map(|letter| desk.take(key(letter), now)).collect()
+    text.chars().flat_map(|letter| dashboard.take(key(letter), now)).collect()
 }
 
 /// A request for a route that the poller will send, by the store's number.
@@ -324,13 +324,13 @@ pub fn pending(id: i64) -> Asked {
 }
 
 /// Opens the quote form and types a question that can be asked, with chains by name.
-pub fn write_quote(desk: &mut Desk, now: Now) {
-    press(desk, &["T"], now);
+pub fn write_quote(dashboard: &mut TestDashboard, now: Now) {
+    press(dashboard, &["T"], now);
     let wallet = "0x1f0a00000000000000000000000000000000c9d2";
     let (from_token, to_token) =
         ("0xaf88d065e77c8cC2239327C5EDb3A432268e5831", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913");
     for value in ["arb", from_token, "25000000", "base", to_token, wallet] {
-        type_in(desk, value, now);
-        press(desk, &["Tab"], now);
+        type_in(dashboard, value, now);
+        press(dashboard, &["Tab"], now);
     }
 }

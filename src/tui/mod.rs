@@ -5,7 +5,6 @@
 
 mod burst;
 pub mod command;
-mod commands;
 pub mod effect;
 pub mod export;
 #[cfg(test)]
@@ -13,9 +12,9 @@ mod fixtures;
 pub mod input;
 pub mod keymap;
 pub mod keys;
-mod look;
 pub mod model;
 pub mod outside;
+mod queries;
 mod remember;
 pub mod run;
 mod tail;
@@ -23,3 +22,4 @@ pub mod terminal;
 pub mod theme;
 pub mod update;
 pub mod view;
+mod writes;

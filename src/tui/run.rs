@@ -5,12 +5,10 @@
 //! nobody is at the keyboard. It must never wait for the disk or the network: reading and writing the store happens on the
 //! pool for blocking work.
 
-mod aside;
 mod outward;
 mod pace;
-mod quote;
 mod reading;
-mod wardrobe;
+mod theme_state;
 mod writing;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
@@ -27,11 +25,10 @@ use self::{
     outward::Outward,
     pace::{Cause, Pace},
     reading::Counting,
-    wardrobe::Wardrobe,
+    theme_state::ThemeState,
 };
 use super::{
     burst::{Arrived, Bursts},
-    commands,
     effect::Effect,
     export::{Export, Leaving},
     input::AT_ONCE,
@@ -41,6 +38,7 @@ use super::{
     theme::Theme,
     update::{Msg, update},
     view::view,
+    writes,
 };
 use crate::{
     clock::{Clock, Mono, Now},
@@ -143,7 +141,7 @@ fn fault(error: impl std::fmt::Display) -> RunError {
 
 struct Dashboard {
     model: Model,
-    wardrobe: Wardrobe,
+    theme_state: ThemeState,
     outward: Outward,
     bursts: Bursts,
     export: Export,
@@ -189,7 +187,7 @@ impl Dashboard {
         let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
-            wardrobe: Wardrobe::new(theme, chosen),
+            theme_state: ThemeState::new(theme, chosen),
             outward: Outward::new(outside),
             bursts: Bursts::default(),
             export,
@@ -231,7 +229,7 @@ impl Dashboard {
         if self.pace.due(self.outward.focused).is_some_and(|due| due <= now.mono) {
             self.tell_terminal(now.mono)?;
             self.draw_whole::<B>(|| {
-                terminal.draw(|frame| view(&self.model, &self.wardrobe.worn, now, frame)).map(drop)
+                terminal.draw(|frame| view(&self.model, &self.theme_state.worn, now, frame)).map(drop)
             })?;
             self.pace.drew(now.mono);
             if self.model.loaded
@@ -355,7 +353,7 @@ impl Dashboard {
             Effect::Notify(raised) => self.outward.raised(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
-            Effect::Dress(wanted) => self.dress(wanted),
+            Effect::SetTheme(wanted) => self.set_theme(wanted),
             Effect::Suspend => self.want_suspension(),
             Effect::Redraw => self.redraw = true,
             Effect::Import(batch) => self.import(batch, at),
@@ -363,8 +361,8 @@ impl Dashboard {
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Work(work) => self.work(work, at),
             Effect::Delete(rows) => self.delete(rows, at),
-            Effect::TakeBack => self.write(at, commands::take_back),
-            Effect::DoAgain => self.write(at, commands::do_again),
+            Effect::TakeBack => self.write(at, writes::take_back),
+            Effect::DoAgain => self.write(at, writes::do_again),
             Effect::Quote(work) => self.quote(work, at),
             Effect::LookAt(open) => self.look_at(open, at),
             reading => self.look(reading, at),

@@ -16,9 +16,8 @@ use chrono::{DateTime, FixedOffset, Utc};
 use super::columns::Facts;
 use crate::domain::{
     advice::{self, advise},
-    glance,
     histogram::{Histogram, percentile},
-    link, route,
+    link, route, row_text,
     span::{self, between},
     status::RouterStatus,
     transaction::Transaction,
@@ -255,7 +254,7 @@ fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
         None => ("none", 6),
         Some(RouterStatus::Success) => ("good", 7),
     };
-    (glance::status_in_words(status), tone, urgency)
+    (row_text::status_in_words(status), tone, urgency)
 }
 
 /// The pages about a transfer that may be opened.

@@ -133,11 +133,11 @@ mod tests {
         let at = |seconds| now + TimeDelta::seconds(seconds);
         let report =
             PollerReport { need: Some(Need { polls: 0.1, allowed: 1.0, unsettled: 60 }), ..PollerReport::default() };
-        let said = |expected: &[DateTime<Utc>], poller| left(expected.iter().copied(), poller, now);
-        assert_eq!(said(&[], None), None);
-        assert_eq!(said(&[at(60), at(300)], None).unwrap(), "about 5m left");
-        assert_eq!(said(&[at(60), at(300)], Some(&report)).unwrap(), "about 6m left");
-        assert_eq!(said(&[at(-1), at(300)], None).unwrap(), "about 5m left, 1 later than most");
-        assert_eq!(said(&[at(-1), at(0)], Some(&report)).unwrap(), "2 later than most");
+        let conditions = |expected: &[DateTime<Utc>], poller| left(expected.iter().copied(), poller, now);
+        assert_eq!(conditions(&[], None), None);
+        assert_eq!(conditions(&[at(60), at(300)], None).unwrap(), "about 5m left");
+        assert_eq!(conditions(&[at(60), at(300)], Some(&report)).unwrap(), "about 6m left");
+        assert_eq!(conditions(&[at(-1), at(300)], None).unwrap(), "about 5m left, 1 later than most");
+        assert_eq!(conditions(&[at(-1), at(0)], Some(&report)).unwrap(), "2 later than most");
     }
 }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     ids::RowId,
-    outline::{Kind, Line, Outline, Path},
+    json_tree::{JsonTree, Kind, Line, Path},
 };
 
 /// From this depth on what didn't change is folded at first if it is large, and from the other on however small it is.
@@ -29,7 +29,7 @@ pub struct Body {
     /// When the body came that it is compared with, if there is one.
     pub before: Option<DateTime<Utc>>,
     /// Its lines.
-    pub outline: Outline,
+    pub json_tree: JsonTree,
 }
 
 /// What is known of the last body.
@@ -88,8 +88,8 @@ impl Raw {
         self.see();
         self.matches.clear();
         let Reading::Body(body) = &self.reading else { return self.cursor = 0 };
-        self.matches = body.outline.matches(&self.wanted);
-        let same = |line: &usize| body.outline.lines().get(*line).map(|line| line.path) == path;
+        self.matches = body.json_tree.matches(&self.wanted);
+        let same = |line: &usize| body.json_tree.lines().get(*line).map(|line| line.path) == path;
         self.cursor = self.seen.iter().position(same).unwrap_or(self.cursor);
         self.move_by(0);
     }
@@ -99,17 +99,17 @@ impl Raw {
         &self.reading
     }
 
-    fn outline(&self) -> Option<&Outline> {
+    fn json_tree(&self) -> Option<&JsonTree> {
         match &self.reading {
-            Reading::Body(body) => Some(&body.outline),
+            Reading::Body(body) => Some(&body.json_tree),
             Reading::Unread | Reading::Nothing => None,
         }
     }
 
     /// The line with the cursor.
-    pub fn line(&self) -> Option<(&Outline, &Line)> {
-        let outline = self.outline()?;
-        Some((outline, outline.lines().get(*self.seen.get(self.cursor)?)?))
+    pub fn line(&self) -> Option<(&JsonTree, &Line)> {
+        let json_tree = self.json_tree()?;
+        Some((json_tree, json_tree.lines().get(*self.seen.get(self.cursor)?)?))
     }
 
     /// Whether an array or object is folded.
@@ -140,7 +140,7 @@ impl Raw {
 
     /// Some of the seen lines, each with whether the cursor stands there.
     pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&Line, bool)> {
-        let lines = self.outline().map_or(&[][..], Outline::lines);
+        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let end = from.saturating_add(most).min(self.seen.len());
         let seen = self.seen.get(from.min(end)..end).unwrap_or_default();
         let cursor = self.seen.get(self.cursor).copied();
@@ -160,15 +160,15 @@ impl Raw {
 
     /// Folds what begins at the cursor, or unfolds it; at the end of something or in it, folds that.
     pub fn turn(&mut self) {
-        let Some((outline, line)) = self.line() else { return };
-        let parent = || outline.lines().get(line.parent?);
+        let Some((json_tree, line)) = self.line() else { return };
+        let parent = || json_tree.lines().get(line.parent?);
         let Some(target) = (if matches!(line.kind, Kind::Open { .. }) { Some(line) } else { parent() }) else { return };
         let path = target.path;
         if !self.turned.remove(&path) {
             self.turned.insert(path);
         }
         self.see();
-        let lines = self.outline().map_or(&[][..], Outline::lines);
+        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let is_target = |line: &usize| {
             lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, Kind::Open { .. }))
         };
@@ -178,7 +178,7 @@ impl Raw {
 
     /// Works out which lines are seen.
     fn see(&mut self) {
-        let lines = self.outline().map_or(&[][..], Outline::lines);
+        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let mut seen = Vec::new();
         let mut index = 0;
         while let Some(line) = lines.get(index) {
@@ -199,7 +199,7 @@ impl Raw {
     /// Looks for something: the cursor goes to the first line with it that isn't above, unfolding what hides it.
     pub fn want(&mut self, text: &str) {
         text.clone_into(&mut self.wanted);
-        self.matches = self.outline().map_or_else(Vec::new, |outline| outline.matches(text));
+        self.matches = self.json_tree().map_or_else(Vec::new, |json_tree| json_tree.matches(text));
         let here = self.seen.get(self.cursor).copied().unwrap_or_default();
         let place = self.matches.partition_point(|line| *line < here);
         if let Some(line) = self.matches.get(place).or(self.matches.first()).copied() {
@@ -230,7 +230,7 @@ impl Raw {
 
     /// Puts the cursor on a line, unfolding what it stands in.
     fn reveal(&mut self, line: usize) {
-        let lines = self.outline().map_or(&[][..], Outline::lines);
+        let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let (mut folded, mut parent) = (Vec::new(), lines.get(line).and_then(|line| line.parent));
         while let Some(around) = parent.and_then(|parent| lines.get(parent)) {
             folded.extend(self.is_folded(around).then_some(around.path));
@@ -252,14 +252,16 @@ mod tests {
     use super::*;
 
     fn body(text: &str, before: Option<&str>) -> Option<Body> {
-        let outline = Outline::new(text, before);
+        let json_tree = JsonTree::new(text, before);
         let at = DateTime::UNIX_EPOCH;
-        Some(Body { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), outline })
+        Some(Body { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
     }
 
     fn seen(raw: &Raw) -> Vec<String> {
-        let outline = raw.outline().unwrap();
-        raw.shown(0, 100).map(|(line, here)| format!("{}{}", if here { ">" } else { "" }, outline.raw(line))).collect()
+        let json_tree = raw.json_tree().unwrap();
+        raw.shown(0, 100)
+            .map(|(line, here)| format!("{}{}", if here { ">" } else { "" }, json_tree.raw(line)))
+            .collect()
     }
 
     /// Two chains with seven keys each, which is large.

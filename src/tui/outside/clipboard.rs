@@ -7,7 +7,7 @@ use super::Surroundings;
 
 /// A way to the clipboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum CopyMethod {
     /// The command of the config.
     Own(Vec<String>),
     /// tmux's buffer, which tmux hands on to its terminal.
@@ -30,7 +30,7 @@ const TOOLS: [(&[&str], &[&str]); 5] = [
     (&["clip.exe"], &[]),
 ];
 
-impl Way {
+impl CopyMethod {
     /// The program and its arguments; none for the terminal.
     pub fn command(&self) -> Option<Vec<String>> {
         let owned = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
@@ -64,20 +64,20 @@ impl Way {
 }
 
 /// The ways that there are, in their order.
-pub fn ways(surroundings: &Surroundings<'_>, own: Option<Vec<String>>) -> Vec<Way> {
-    let mut ways: Vec<Way> = own.map(Way::Own).into_iter().collect();
+pub fn methods(surroundings: &Surroundings<'_>, own: Option<Vec<String>>) -> Vec<CopyMethod> {
+    let mut methods: Vec<CopyMethod> = own.map(CopyMethod::Own).into_iter().collect();
     if surroundings.has(&["TMUX"]) && (surroundings.has_program)("tmux") {
-        ways.push(Way::Tmux);
+        methods.push(CopyMethod::Tmux);
     }
     if !is_deaf(surroundings) {
-        ways.push(Way::Terminal);
+        methods.push(CopyMethod::Terminal);
     }
     let works = |(words, variables): &(&[&str], &[&str])| {
         let has_place = variables.is_empty() || surroundings.has(variables);
         has_place && words.first().is_some_and(|program| (surroundings.has_program)(program))
     };
-    ways.extend(TOOLS.into_iter().filter(works).map(|(words, _)| Way::Tool(words)));
-    ways
+    methods.extend(TOOLS.into_iter().filter(works).map(|(words, _)| CopyMethod::Tool(words)));
+    methods
 }
 
 /// Whether the terminal is known not to know OSC 52: the Linux console, Terminal.app, those built on VTE, JetBrains', and GNU
@@ -107,8 +107,8 @@ mod tests {
         };
         let has_program = |program: &str| programs.contains(&program);
         let surroundings = Surroundings { variable: &variable, has_program: &has_program };
-        let ways = ways(&surroundings, own.map(|program| vec![program.to_owned()]));
-        ways.iter().map(Way::name).collect::<Vec<_>>().join(" > ")
+        let methods = methods(&surroundings, own.map(|program| vec![program.to_owned()]));
+        methods.iter().map(CopyMethod::name).collect::<Vec<_>>().join(" > ")
     }
 
     #[test]
@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn only_what_can_be_known_is_claimed() {
-        assert!(Way::Terminal.sentence().contains("doesn't say"));
-        assert_eq!(Way::Tool(&["xclip", "-selection", "clipboard"]).sentence(), "Copied by xclip.");
-        assert_eq!(Way::Own(vec!["wl-copy".into()]).sentence(), "Copied by wl-copy, as the config says.");
-        assert_eq!(Way::Tmux.command().unwrap(), ["tmux", "load-buffer", "-w", "-"]);
-        assert_eq!(Way::Terminal.command(), None);
+        assert!(CopyMethod::Terminal.sentence().contains("doesn't say"));
+        assert_eq!(CopyMethod::Tool(&["xclip", "-selection", "clipboard"]).sentence(), "Copied by xclip.");
+        assert_eq!(CopyMethod::Own(vec!["wl-copy".into()]).sentence(), "Copied by wl-copy, as the config says.");
+        assert_eq!(CopyMethod::Tmux.command().unwrap(), ["tmux", "load-buffer", "-w", "-"]);
+        assert_eq!(CopyMethod::Terminal.command(), None);
     }
 }

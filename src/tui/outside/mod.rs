@@ -12,7 +12,7 @@ use std::{ffi::OsString, io, time::Duration};
 
 use tokio::sync::oneshot;
 
-use self::{browser::Browser, clipboard::Way, suspension::Suspension};
+use self::{browser::Browser, clipboard::CopyMethod, suspension::Suspension};
 use crate::process::program;
 
 /// How long a clipboard's tool may take. It leaves a child behind that holds the text, and ends at once.
@@ -21,7 +21,7 @@ const CLIPBOARD_LIMIT: Duration = Duration::from_secs(3);
 /// What the dashboard reaches outside of its cells.
 pub struct Outside {
     /// The ways to the clipboard, in their order.
-    pub ways: Vec<Way>,
+    pub copy_methods: Vec<CopyMethod>,
     /// Gives a program a text on its standard input, and waits for its end.
     pub feed: fn(&[String], &str) -> io::Result<()>,
     /// Opens a link that was checked.
@@ -31,7 +31,7 @@ pub struct Outside {
     /// Whether clicks and the wheel are wanted.
     pub mouse: bool,
     /// How a person who looks elsewhere is told of alerts.
-    pub notices: notice::Way,
+    pub notices: notice::NotificationSettings,
     /// How the program is suspended, if it can be.
     pub suspension: Option<Suspension>,
     /// Is told when the first rows are drawn: what would take the processor from them waits for it.
@@ -63,12 +63,12 @@ impl Outside {
     /// Nothing is reached: for tests.
     pub fn nowhere() -> Self {
         Self {
-            ways: Vec::new(),
+            copy_methods: Vec::new(),
             feed: |_, _| Err(io::Error::other("there is no program")),
             browser: Browser::Unreachable("there is no browser"),
             terminal: |_| Ok(()),
             mouse: false,
-            notices: notice::Way::default(),
+            notices: notice::NotificationSettings::default(),
             suspension: None,
             first_rows: None,
         }
@@ -80,7 +80,7 @@ impl Outside {
         let variable = |name: &str| std::env::var_os(name);
         let surroundings = Surroundings { variable: &variable, has_program: &program::is_there };
         Self {
-            ways: clipboard::ways(&surroundings, clipboard),
+            copy_methods: clipboard::methods(&surroundings, clipboard),
             feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&surroundings),
             terminal: super::terminal::carry_out,

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_secs(60);
 
 /// How a terminal is told something for the desktop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tongue {
+pub enum NotificationProtocol {
     /// OSC 9: iTerm2, WezTerm, Ghostty.
     Osc9,
     /// OSC 777: urxvt, foot, Ghostty.
@@ -33,7 +33,7 @@ pub enum Wanted {
     /// None.
     Off,
     /// This, whatever the terminal says of itself.
-    Always(Tongue),
+    Always(NotificationProtocol),
 }
 
 impl Wanted {
@@ -41,17 +41,17 @@ impl Wanted {
     pub const NAMES: [(&'static str, Self); 5] = [
         ("auto", Self::Auto),
         ("off", Self::Off),
-        ("osc9", Self::Always(Tongue::Osc9)),
-        ("osc777", Self::Always(Tongue::Osc777)),
-        ("osc99", Self::Always(Tongue::Osc99)),
+        ("osc9", Self::Always(NotificationProtocol::Osc9)),
+        ("osc777", Self::Always(NotificationProtocol::Osc777)),
+        ("osc99", Self::Always(NotificationProtocol::Osc99)),
     ];
 }
 
 /// How notices are given, and whether by way of tmux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct NotificationSettings {
     /// What the terminal understands, if it is known.
-    pub tongue: Option<Tongue>,
+    pub protocol: Option<NotificationProtocol>,
     /// Whether tmux is to hand it on to its terminal.
     pub through_tmux: bool,
     /// Whether the terminal is known to say when it loses the focus, so that a person looks as long as it says nothing.
@@ -61,41 +61,41 @@ pub struct Way {
 }
 
 /// How this terminal is told.
-pub fn choose(surroundings: &Surroundings<'_>, (wanted, bell): (Wanted, bool)) -> Way {
-    let tongue = match wanted {
+pub fn choose(surroundings: &Surroundings<'_>, (wanted, bell): (Wanted, bool)) -> NotificationSettings {
+    let protocol = match wanted {
         Wanted::Off => None,
-        Wanted::Always(tongue) => Some(tongue),
+        Wanted::Always(protocol) => Some(protocol),
         Wanted::Auto => known(surroundings),
     };
     let in_tmux = surroundings.has(&["TMUX"]);
     let tells_focus = known(surroundings).is_some() && !in_tmux;
-    Way { tongue, through_tmux: tongue.is_some() && in_tmux, tells_focus, bell }
+    NotificationSettings { protocol, through_tmux: protocol.is_some() && in_tmux, tells_focus, bell }
 }
 
 /// What the terminal says of itself. Inside of tmux some of it comes from the one outside.
-fn known(surroundings: &Surroundings<'_>) -> Option<Tongue> {
+fn known(surroundings: &Surroundings<'_>) -> Option<NotificationProtocol> {
     let is = |name: &str, values: &[&str]| surroundings.is(name, values);
     if surroundings.has(&["KITTY_WINDOW_ID"]) || is("TERM", &["xterm-kitty"]) {
-        return Some(Tongue::Osc99);
+        return Some(NotificationProtocol::Osc99);
     }
     let programs = ["iTerm.app", "iTerm2", "WezTerm", "ghostty"];
     if is("TERM_PROGRAM", &programs) || is("LC_TERMINAL", &programs) || surroundings.has(&["GHOSTTY_RESOURCES_DIR"]) {
-        return Some(Tongue::Osc9);
+        return Some(NotificationProtocol::Osc9);
     }
     let urxvt_or_foot = ["foot", "foot-extra", "rxvt-unicode", "rxvt-unicode-256color"];
-    is("TERM", &urxvt_or_foot).then_some(Tongue::Osc777)
+    is("TERM", &urxvt_or_foot).then_some(NotificationProtocol::Osc777)
 }
 
-impl Way {
+impl NotificationSettings {
     /// What the terminal is sent to give this notice; nothing if it understands none.
     pub fn sequence(self, line: &str) -> String {
         // What ends or divides a sequence can't be in one.
         let line = text::clean(line).replace(';', ",");
-        let asked = match self.tongue {
+        let asked = match self.protocol {
             None => String::new(),
-            Some(Tongue::Osc9) => format!("\x1b]9;hoptop: {line}\x1b\\"),
-            Some(Tongue::Osc777) => format!("\x1b]777;notify;hoptop;{line}\x1b\\"),
-            Some(Tongue::Osc99) => format!("\x1b]99;i=hoptop;hoptop: {line}\x1b\\"),
+            Some(NotificationProtocol::Osc9) => format!("\x1b]9;hoptop: {line}\x1b\\"),
+            Some(NotificationProtocol::Osc777) => format!("\x1b]777;notify;hoptop;{line}\x1b\\"),
+            Some(NotificationProtocol::Osc99) => format!("\x1b]99;i=hoptop;hoptop: {line}\x1b\\"),
         };
         let asked = match self.through_tmux {
             true => format!("\x1bPtmux;{}\x1b\\", asked.replace('\x1b', "\x1b\x1b")),
@@ -106,7 +106,7 @@ impl Way {
 
     /// Whether a notice would reach anybody.
     pub fn is_open(self) -> bool {
-        self.tongue.is_some() || self.bell
+        self.protocol.is_some() || self.bell
     }
 }
 
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    fn chosen(variables: &[(&str, &str)], wanted: Wanted) -> Way {
+    fn chosen(variables: &[(&str, &str)], wanted: Wanted) -> NotificationSettings {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(*value));
         choose(&Surroundings { variable: &variable, has_program: &|_| false }, (wanted, false))
@@ -167,18 +167,21 @@ mod tests {
     #[test]
     fn a_terminal_is_told_in_what_it_understands() {
         let table = [
-            (&[("TERM", "xterm-kitty")][..], Some(Tongue::Osc99)),
-            (&[("TERM_PROGRAM", "WezTerm")], Some(Tongue::Osc9)),
-            (&[("TERM", "foot")], Some(Tongue::Osc777)),
+            (&[("TERM", "xterm-kitty")][..], Some(NotificationProtocol::Osc99)),
+            (&[("TERM_PROGRAM", "WezTerm")], Some(NotificationProtocol::Osc9)),
+            (&[("TERM", "foot")], Some(NotificationProtocol::Osc777)),
             (&[("TERM", "xterm-256color")], None),
-            (&[("TERM_PROGRAM", "tmux"), ("TMUX", "x"), ("LC_TERMINAL", "iTerm2")], Some(Tongue::Osc9)),
+            (&[("TERM_PROGRAM", "tmux"), ("TMUX", "x"), ("LC_TERMINAL", "iTerm2")], Some(NotificationProtocol::Osc9)),
             (&[], None),
         ];
-        for (variables, tongue) in table {
-            assert_eq!(chosen(variables, Wanted::Auto).tongue, tongue, "{variables:?}");
-            assert_eq!(chosen(variables, Wanted::Off).tongue, None);
+        for (variables, protocol) in table {
+            assert_eq!(chosen(variables, Wanted::Auto).protocol, protocol, "{variables:?}");
+            assert_eq!(chosen(variables, Wanted::Off).protocol, None);
         }
-        assert_eq!(chosen(&[], Wanted::Always(Tongue::Osc777)).tongue, Some(Tongue::Osc777));
+        assert_eq!(
+            chosen(&[], Wanted::Always(NotificationProtocol::Osc777)).protocol,
+            Some(NotificationProtocol::Osc777)
+        );
         let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], Wanted::Auto);
         assert!(within.through_tmux && !within.tells_focus, "tmux may say nothing of it");
         assert!(chosen(&[("KITTY_WINDOW_ID", "1")], Wanted::Auto).tells_focus);
@@ -186,14 +189,21 @@ mod tests {
 
     #[test]
     fn nothing_in_a_notice_ends_it_or_begins_another() {
-        let way = |tongue, through_tmux| Way { tongue: Some(tongue), through_tmux, ..Way::default() };
+        let way = |protocol, through_tmux| NotificationSettings {
+            protocol: Some(protocol),
+            through_tmux,
+            ..NotificationSettings::default()
+        };
         let hostile = "a;b\x07c\x1b]0;evil\x1b\\";
-        assert_eq!(way(Tongue::Osc9, false).sequence(hostile), "\x1b]9;hoptop: a,bc]0,evil\\\x1b\\");
-        assert_eq!(way(Tongue::Osc777, false).sequence("x"), "\x1b]777;notify;hoptop;x\x1b\\");
-        assert_eq!(way(Tongue::Osc99, false).sequence("x"), "\x1b]99;i=hoptop;hoptop: x\x1b\\");
-        assert_eq!(way(Tongue::Osc9, true).sequence("x"), "\x1bPtmux;\x1b\x1b]9;hoptop: x\x1b\x1b\\\x1b\\");
-        assert_eq!(Way { bell: true, ..Way::default() }.sequence("x"), "\x07");
-        assert!(!Way::default().is_open() && Way::default().sequence("x").is_empty());
+        assert_eq!(way(NotificationProtocol::Osc9, false).sequence(hostile), "\x1b]9;hoptop: a,bc]0,evil\\\x1b\\");
+        assert_eq!(way(NotificationProtocol::Osc777, false).sequence("x"), "\x1b]777;notify;hoptop;x\x1b\\");
+        assert_eq!(way(NotificationProtocol::Osc99, false).sequence("x"), "\x1b]99;i=hoptop;hoptop: x\x1b\\");
+        assert_eq!(
+            way(NotificationProtocol::Osc9, true).sequence("x"),
+            "\x1bPtmux;\x1b\x1b]9;hoptop: x\x1b\x1b\\\x1b\\"
+        );
+        assert_eq!(NotificationSettings { bell: true, ..NotificationSettings::default() }.sequence("x"), "\x07");
+        assert!(!NotificationSettings::default().is_open() && NotificationSettings::default().sequence("x").is_empty());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
         outside::{
             Outside, Request,
             browser::Browser,
-            clipboard::{TERMINAL_LIMIT, Way},
+            clipboard::{CopyMethod, TERMINAL_LIMIT},
             notice::Notices,
         },
         update::{Copied, Msg},
@@ -97,10 +97,10 @@ impl Dashboard {
 
     /// Copies a text by the first way that works. The terminal is asked when its turn comes, by the loop.
     pub(super) fn copy(&mut self, text: String) {
-        let (ways, feed) = (self.outward.outside.ways.clone(), self.outward.outside.feed);
+        let (methods, feed) = (self.outward.outside.copy_methods.clone(), self.outward.outside.feed);
         self.spawn(move || {
             let mut failures = Vec::new();
-            for way in ways {
+            for way in methods {
                 match way.command() {
                     None if text.len() > TERMINAL_LIMIT => failures.push("the terminal takes no text as long".into()),
                     None => return Msg::CopyByTerminal(text),
@@ -117,7 +117,7 @@ impl Dashboard {
     /// Copies a text by the terminal itself.
     pub(super) fn copy_by_terminal(&mut self, text: String) -> Msg {
         let asked = (self.outward.outside.terminal)(Request::Copy(&text));
-        let outcome = asked.map(|()| Way::Terminal.sentence());
+        let outcome = asked.map(|()| CopyMethod::Terminal.sentence());
         Msg::Copied(Copied { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
     }
 

@@ -12,8 +12,8 @@ use crate::{
     store::{AlertQuery, Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Effect,
-        look,
         model::list::PageRequest,
+        queries, tail,
         update::{Heard, Msg},
     },
 };
@@ -56,27 +56,44 @@ impl Counting {
 }
 
 impl Dashboard {
+    pub(super) fn read_statistics(&mut self, profile: String) {
+        let (reader, clock) = (self.charts.clone(), self.clock.clone());
+        self.spawn(move || {
+            let began = clock.now();
+            let read = reader.read(|reader| queries::statistics(reader, &profile, began.wall));
+            let took = clock.now().mono.since(began.mono);
+            Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), took)))
+        });
+    }
+
+    pub(super) fn read_log(&mut self, known: Option<u64>) {
+        let log = self.log.clone();
+        self.spawn(move || Msg::Log(log.map_or(Err("There is no log here.".into()), |log| tail::read(&log, known))));
+    }
+
     /// Reads what an effect asks for.
     pub(super) fn look(&mut self, effect: Effect, at: DateTime<Utc>) {
         match effect {
             Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
-                look::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
+                queries::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
             }),
             Effect::LoadBody(row) => self.read(&self.details.clone(), move |reader| {
-                look::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
+                queries::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
             }),
             Effect::LoadPage(request) => self.want_page(request),
             Effect::Count => self.counting.wanted = true,
             Effect::FindAlert { row, forwards } => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {
-                    look::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
+                    queries::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
                 });
             }
             Effect::LoadAlerts => {
                 let reader = self.details.clone();
                 self.spawn(move || {
-                    Msg::Alerts(reader.read(|reader| look::alert_page(reader, at)).map_err(|error| error.to_string()))
+                    Msg::Alerts(
+                        reader.read(|reader| queries::alert_page(reader, at)).map_err(|error| error.to_string()),
+                    )
                 });
             }
             Effect::LoadStatistics => self.read_statistics(self.model.setting.profile.clone()),
@@ -84,15 +101,17 @@ impl Dashboard {
             Effect::FindMarks(wanted) => {
                 let filter = self.model.list.listed();
                 self.read(&self.details.clone(), move |reader| {
-                    look::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+                    queries::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
                 });
             }
             Effect::FindNames(of, beginning) => {
-                self.read(&self.details.clone(), move |reader| look::names(reader, of, beginning).map(Msg::Names))
+                self.read(&self.details.clone(), move |reader| queries::names(reader, of, beginning).map(Msg::Names))
             }
             Effect::FindKnown(hashes) => {
                 let profile = self.model.setting.profile.clone();
-                self.read(&self.details.clone(), move |reader| look::known(reader, &profile, &hashes).map(Msg::Known))
+                self.read(&self.details.clone(), move |reader| {
+                    queries::known(reader, &profile, &hashes).map(Msg::Known)
+                })
             }
             _ => {}
         }
@@ -159,7 +178,7 @@ impl Dashboard {
         }
         let pages = self.pages.clone();
         self.spawn(move || {
-            let page = pages.read(|reader| look::page(reader, (&request, &known), wall));
+            let page = pages.read(|reader| queries::page(reader, (&request, &known), wall));
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
         });
     }
@@ -174,7 +193,7 @@ impl Dashboard {
             (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());
         let numbers = self.numbers.clone();
         self.spawn(move || {
-            let overview = numbers.read(|reader| look::overview(reader, (&listed, whole, wall), (view, first)));
+            let overview = numbers.read(|reader| queries::overview(reader, (&listed, whole, wall), (view, first)));
             Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
         });
     }
@@ -211,10 +230,13 @@ impl Dashboard {
             let heard = follower.changes_with(|news, reader| {
                 Ok(Heard {
                     news,
-                    own: look::polled(reader, &own, at)?,
-                    beside: beside.iter().map(|profile| look::polled(reader, profile, at)).collect::<Result<_, _>>()?,
+                    own: queries::polled(reader, &own, at)?,
+                    beside: beside
+                        .iter()
+                        .map(|profile| queries::polled(reader, profile, at))
+                        .collect::<Result<_, _>>()?,
                     profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
-                    untold: look::untold(reader, (&own, &beside), &told_by)?,
+                    untold: queries::untold(reader, (&own, &beside), &told_by)?,
                 })
             });
             match heard {

@@ -15,11 +15,11 @@ use crate::{
     },
     store::{OpenMark, Outcome, StoreError},
     tui::{
-        commands::{self, Desk},
-        effect::Work,
+        effect::{QuoteWork, Work},
         export::ExportOrder,
         model::Setting,
-        update::Msg,
+        update::{Msg, QuoteHeard},
+        writes::{self, WriteContext},
     },
 };
 
@@ -32,11 +32,39 @@ fn told(outcome: Result<String, StoreError>) -> Msg {
 }
 
 impl Dashboard {
+    /// Asks for a route, withdraws the request or reads its answer, on the pool. The result comes back as a message.
+    pub(super) fn quote(&mut self, work: QuoteWork, at: DateTime<Utc>) {
+        let (store, profile) = (self.store.clone(), self.model.setting.profile.clone());
+        let details = self.details.clone();
+        match work {
+            QuoteWork::Ask { request, until } => self.spawn(move || {
+                let operation = Operation::AskQuote { profile, request, wanted_until: until };
+                let asked = store.apply(operation, at).wait().and_then(Outcome::asked);
+                Msg::Quote(QuoteHeard::Asked(until, asked.map_err(|error| error.to_string())))
+            }),
+            QuoteWork::Read(id) => {
+                self.read(&details, move |reader| Ok(Msg::Quote(QuoteHeard::Read(id, reader.quote(id)?.map(Box::new)))))
+            }
+            QuoteWork::Withdraw { id, until } => self.spawn(move || {
+                let withdraw = || {
+                    let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
+                    // Not with the reader in hand: others wait for that.
+                    store.apply(Operation::WithdrawQuote { quote: quote.key(), wanted_until: until }, at).wait()?;
+                    details.read(|reader| reader.quote(id))
+                };
+                withdraw().map_or_else(
+                    |error: StoreError| Msg::Fault(error.to_string()),
+                    |quote| Msg::Quote(QuoteHeard::Read(id, quote.map(Box::new))),
+                )
+            }),
+        }
+    }
+
     pub(super) fn import(&mut self, batch: Vec<NewTransaction>, at: DateTime<Utc>) {
-        let desk = self.desk(at);
+        let context = self.context(at);
         self.spawn(move || {
-            let operation = Operation::Track { profile: desk.profile, transactions: batch };
-            let tracked = desk.store.apply(operation, at).wait().and_then(Outcome::tracked);
+            let operation = Operation::Track { profile: context.profile, transactions: batch };
+            let tracked = context.store.apply(operation, at).wait().and_then(Outcome::tracked);
             Msg::Imported(tracked.map_err(|error| error.to_string()))
         });
     }
@@ -56,12 +84,12 @@ impl Dashboard {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
         let (store, profiles) =
             (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        self.spawn(move || told(commands::pause(&store, &profiles, until, at)));
+        self.spawn(move || told(writes::pause(&store, &profiles, until, at)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
         let store = self.store.clone();
-        self.spawn(move || told(commands::delete(&store, rows, at)));
+        self.spawn(move || told(writes::delete(&store, rows, at)));
     }
 
     /// Says what the person has open.
@@ -72,33 +100,33 @@ impl Dashboard {
     }
 
     /// What writing for the person needs.
-    fn desk(&self, at: DateTime<Utc>) -> Desk {
+    fn context(&self, at: DateTime<Utc>) -> WriteContext {
         let Setting { profile, keys, .. } = &self.model.setting;
         let whose = self.model.setting.whose(profile);
-        Desk { store: self.store.clone(), profile: profile.clone(), whose, at, keys: keys.clone() }
+        WriteContext { store: self.store.clone(), profile: profile.clone(), whose, at, keys: keys.clone() }
     }
 
     /// Writes for the person, and says what became of it.
-    pub(super) fn write(&mut self, at: DateTime<Utc>, work: fn(&Desk) -> Result<String, StoreError>) {
-        let desk = self.desk(at);
-        self.spawn(move || told(work(&desk)));
+    pub(super) fn write(&mut self, at: DateTime<Utc>, work: fn(&WriteContext) -> Result<String, StoreError>) {
+        let context = self.context(at);
+        self.spawn(move || told(work(&context)));
     }
 
     /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
     pub(super) fn work(&mut self, work: Work, at: DateTime<Utc>) {
-        let desk = self.desk(at);
+        let context = self.context(at);
         let store = self.store.clone();
         let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
         let export = self.export;
         self.spawn(move || {
             let outcome = match work.clone() {
-                Work::Edit(edit) => commands::edit(&desk, edit),
-                Work::Acknowledge { rows, note } => commands::acknowledge(&desk, rows, note),
-                Work::Unacknowledge(rows) => commands::unacknowledge(&desk, rows),
-                Work::Snooze { rows, length } => commands::snooze(&desk, rows, length.from(at)),
+                Work::Edit(edit) => writes::edit(&context, edit),
+                Work::Acknowledge { rows, note } => writes::acknowledge(&context, rows, note),
+                Work::Unacknowledge(rows) => writes::unacknowledge(&context, rows),
+                Work::Snooze { rows, length } => writes::snooze(&context, rows, length.from(at)),
                 Work::SnoozeAlert { alert, length } => {
                     let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
-                    commands::edit(&desk, edit)
+                    writes::edit(&context, edit)
                 }
                 Work::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();

@@ -102,8 +102,8 @@ fn under_cursor(model: &Model) -> Option<String> {
             record.steps.get(model.detail.place())?.transaction_id.as_ref()?.to_string()
         }
         DetailTab::Raw => {
-            let (outline, line) = model.detail.raw.line()?;
-            outline.value(line, MOST)
+            let (json_tree, line) = model.detail.raw.line()?;
+            json_tree.value(line, MOST)
         }
         _ => return None,
     };
@@ -116,9 +116,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{fixtures as tx, outline::Outline, transaction::Transaction},
+        domain::{fixtures as tx, json_tree::JsonTree, transaction::Transaction},
         tui::{
-            fixtures::{Desk, blank, changed, everything, hear, moment, press, type_in},
+            fixtures::{TestDashboard, blank, changed, everything, hear, moment, press, type_in},
             model::detail::Detail,
             update::Msg,
         },
@@ -129,74 +129,74 @@ mod tests {
     }
 
     /// Two transactions, the first one open.
-    fn opened() -> Desk {
-        let mut desk = blank((80, 24));
+    fn opened() -> TestDashboard {
+        let mut dashboard = blank((80, 24));
         let transactions: Vec<Transaction> = (1..=2).map(tx::transaction).collect();
-        hear(&mut desk, everything(transactions, Vec::new()), None, now());
-        press(&mut desk, &["Enter"], now());
-        desk
+        hear(&mut dashboard, everything(transactions, Vec::new()), None, now());
+        press(&mut dashboard, &["Enter"], now());
+        dashboard
     }
 
     fn body(text: &str) -> Msg {
-        let outline = Outline::new(text, None);
-        let body = Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, outline };
+        let json_tree = JsonTree::new(text, None);
+        let body = Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
         Msg::Body(RowId(1), Box::new(Some(body)))
     }
 
     #[test]
     fn the_body_is_read_when_its_tab_opens_and_again_when_there_may_be_another() {
-        let mut desk = opened();
-        assert_eq!(press(&mut desk, &["["], now()), []);
-        assert_eq!(press(&mut desk, &["["], now()), [Effect::LoadBody(RowId(1))]);
-        assert_eq!(press(&mut desk, &["j", "]", "["], now()), []);
-        let news = hear(&mut desk, changed(vec![tx::transaction(1)]), None, now());
+        let mut dashboard = opened();
+        assert_eq!(press(&mut dashboard, &["["], now()), []);
+        assert_eq!(press(&mut dashboard, &["["], now()), [Effect::LoadBody(RowId(1))]);
+        assert_eq!(press(&mut dashboard, &["j", "]", "["], now()), []);
+        let news = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
         assert_eq!(news, [Effect::LoadHistory(RowId(1)), Effect::LoadBody(RowId(1))]);
-        press(&mut desk, &["Esc"], now());
-        let elsewhere = hear(&mut desk, changed(vec![tx::transaction(1)]), None, now());
+        press(&mut dashboard, &["Esc"], now());
+        let elsewhere = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
         assert_eq!(elsewhere, [Effect::LoadHistory(RowId(1))]);
     }
 
     #[test]
     fn the_body_of_what_is_not_open_any_more_is_not_shown() {
-        let mut desk = opened();
-        press(&mut desk, &["[", "["], now());
-        desk.list.selected = Some(RowId(2));
-        desk.take(body("{}"), now());
-        assert_eq!(desk.detail.raw.count(), 0);
+        let mut dashboard = opened();
+        press(&mut dashboard, &["[", "["], now());
+        dashboard.list.selected = Some(RowId(2));
+        dashboard.take(body("{}"), now());
+        assert_eq!(dashboard.detail.raw.count(), 0);
     }
 
     #[test]
     fn another_transaction_keeps_the_tab_and_what_is_looked_for() {
-        let mut desk = opened();
-        press(&mut desk, &["[", "["], now());
-        desk.take(body("[1]"), now());
-        press(&mut desk, &["/"], now());
-        type_in(&mut desk, "nN", now());
-        press(&mut desk, &["Enter", "w"], now());
-        let effects = desk.take(Msg::FoundAlert(Some(RowId(2))), now());
+        let mut dashboard = opened();
+        press(&mut dashboard, &["[", "["], now());
+        dashboard.take(body("[1]"), now());
+        press(&mut dashboard, &["/"], now());
+        type_in(&mut dashboard, "nN", now());
+        press(&mut dashboard, &["Enter", "w"], now());
+        let effects = dashboard.take(Msg::FoundAlert(Some(RowId(2))), now());
         assert!(effects.contains(&Effect::LoadBody(RowId(2))), "{effects:?}");
-        let Detail { tab, raw, .. } = &desk.detail;
+        let Detail { tab, raw, .. } = &dashboard.detail;
         assert_eq!((*tab, raw.wanted(), raw.wrap, raw.count()), (DetailTab::Raw, "nN", true, 0));
     }
 
     #[test]
     fn what_is_typed_is_looked_for_at_once_and_esc_brings_back_what_held_before() {
-        let mut desk = opened();
-        press(&mut desk, &["]", "]", "]", "/"], now());
-        type_in(&mut desk, "ab", now());
-        desk.take(Msg::Paste("\u{1b}c\n".into()), now());
-        assert_eq!(desk.detail.filter, "abc");
-        press(&mut desk, &["Enter", "/"], now());
-        type_in(&mut desk, "d", now());
-        assert_eq!(desk.detail.filter, "abcd");
-        press(&mut desk, &["Esc"], now());
-        assert_eq!((desk.detail.filter.as_str(), desk.screen), ("abc", Screen::Detail));
+        let mut dashboard = opened();
+        press(&mut dashboard, &["]", "]", "]", "/"], now());
+        type_in(&mut dashboard, "ab", now());
+        dashboard.take(Msg::Paste("\u{1b}c\n".into()), now());
+        assert_eq!(dashboard.detail.filter, "abc");
+        press(&mut dashboard, &["Enter", "/"], now());
+        type_in(&mut dashboard, "d", now());
+        assert_eq!(dashboard.detail.filter, "abcd");
+        press(&mut dashboard, &["Esc"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("abc", Screen::Detail));
     }
 
     #[test]
     fn where_there_is_nothing_to_copy_it_says_so() {
-        let mut desk = opened();
-        assert_eq!(press(&mut desk, &["]", "y"], now()), []);
-        assert_eq!(desk.notice.as_ref().unwrap().tone, Tone::Bad);
+        let mut dashboard = opened();
+        assert_eq!(press(&mut dashboard, &["]", "y"], now()), []);
+        assert_eq!(dashboard.notice.as_ref().unwrap().tone, Tone::Bad);
     }
 }

@@ -122,7 +122,7 @@ pub enum Msg {
     /// Something failed that a person should know of.
     Fault(String),
     /// The colours are other ones now, by this choice, or why they aren't.
-    Dressed(Result<Option<ChosenTheme>, String>),
+    ThemeSet(Result<Option<ChosenTheme>, String>),
     /// A second has passed.
     Tick,
 }
@@ -187,7 +187,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Imported(outcome) => add::on_imported(model, outcome, now),
         Msg::Copied(copied) => offer::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
-        Msg::Dressed(outcome) => theme::on_dressed(model, outcome, now),
+        Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
         message @ (Msg::Resize(..)
         | Msg::History(..)

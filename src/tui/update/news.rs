@@ -5,7 +5,7 @@
 use super::{Effect, Heard, alerts, quote};
 use crate::{
     clock::Now,
-    domain::{alert::Severity, change::What, glance, ids::RowId, transaction::Transaction},
+    domain::{alert::Severity, change::What, ids::RowId, row_text, transaction::Transaction},
     store::{Changes, Listed, Page},
     tui::model::{Model, Overlay, Overview, Screen, Tone, history::History, list::PageRequest},
 };
@@ -59,8 +59,8 @@ fn raised(model: &Model, news: &Changes) -> Option<Effect> {
 
 /// A transaction in a few words.
 fn about(tx: &Transaction) -> String {
-    let ticket = glance::ticket(tx);
-    let (hash, route) = (tx.params.transaction_id.short("..."), glance::route(tx));
+    let ticket = row_text::ticket(tx);
+    let (hash, route) = (tx.params.transaction_id.short("..."), row_text::route(tx));
     if ticket.is_empty() { format!("{hash} {route}") } else { format!("{hash} {route} {ticket}") }
 }
 

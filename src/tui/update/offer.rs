@@ -134,7 +134,7 @@ mod tests {
     use crate::{
         domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
         tui::{
-            fixtures::{Desk, at_work, blank, everything, hear, moment, press},
+            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
             update::Msg,
         },
     };
@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// A dashboard with one transaction, whose source has this link and whose bridge that.
-    fn dashboard(source: &str, bridge: &str) -> Desk {
+    fn dashboard(source: &str, bridge: &str) -> TestDashboard {
         let link = |link: &str| Some(link.to_owned()).filter(|link| !link.is_empty());
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         (record.from.url, record.bridge_url) = (link(source), link(bridge));

@@ -62,7 +62,7 @@ mod tests {
     use crate::{
         domain::{fixtures as tx, ids::RowId},
         tui::{
-            fixtures::{Desk, at_work, blank, everything, hear, moment, press},
+            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
             model::{detail::DetailTab, list::Tab},
             update::Msg,
         },
@@ -72,7 +72,7 @@ mod tests {
         moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
     }
 
-    fn dashboard(size: (u16, u16)) -> Desk {
+    fn dashboard(size: (u16, u16)) -> TestDashboard {
         let mut model = blank(size);
         let transactions = (1..=40).map(tx::transaction).collect();
         hear(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
@@ -82,7 +82,7 @@ mod tests {
         model
     }
 
-    fn mouse(model: &mut Desk, kind: MouseEventKind, (column, row): (u16, u16)) {
+    fn mouse(model: &mut TestDashboard, kind: MouseEventKind, (column, row): (u16, u16)) {
         model.take(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }), now());
     }
 

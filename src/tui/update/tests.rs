@@ -11,9 +11,9 @@ use crate::{
         filter::Named,
         fixtures as tx,
         ids::TxHash,
+        json_tree::JsonTree,
         observation::Outcome,
         operation::LocalEdit,
-        outline::Outline,
         poller::{PollerHealth, PollerReport},
         record::{StatusRecord, Step},
         status::RouterStatus,
@@ -22,7 +22,7 @@ use crate::{
     tui::{
         command::{COMMANDS, Command, Context},
         effect::Work,
-        fixtures::{Desk, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
+        fixtures::{TestDashboard, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
         model::{
             add::Focus,
             alerts::AlertTab,
@@ -56,7 +56,7 @@ const LINK: &str = "https://explorer.example/tx/1";
 
 /// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
 /// them in the order of their numbers, and 21 is selected where the saved view shows it.
-fn dashboard(tab: &str) -> Desk {
+fn dashboard(tab: &str) -> TestDashboard {
     let status = |number| match number {
         1..=10 => RouterStatus::Success,
         11..=20 => RouterStatus::Refund,
@@ -74,7 +74,7 @@ fn dashboard(tab: &str) -> Desk {
 }
 
 /// The dashboard where a command applies: with something to scroll, and scrolled down a little.
-fn placed(context: Context, tab: &str) -> Desk {
+fn placed(context: Context, tab: &str) -> TestDashboard {
     let mut model = dashboard(tab);
     match context {
         Context::List => {}
@@ -128,8 +128,8 @@ fn placed(context: Context, tab: &str) -> Desk {
 /// With `status` in four places, the cursor is put on the first.
 fn body() -> Body {
     let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
-    let outline = Outline::new(text, None);
-    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, outline }
+    let json_tree = JsonTree::new(text, None);
+    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
 }
 
 fn place(model: &Model) -> usize {
@@ -294,7 +294,7 @@ fn quitting_is_possible_from_anywhere() {
 #[test]
 fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
     let mut model = dashboard("5");
-    let run = |model: &mut Desk, text: &str| {
+    let run = |model: &mut TestDashboard, text: &str| {
         press(model, &[":"], now());
         type_in(model, text, now());
         press(model, &["Enter"], now())
@@ -319,7 +319,7 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
 #[test]
 fn an_order_is_chosen_from_a_menu_and_the_one_in_force_is_turned_round() {
     let mut model = dashboard("5");
-    let labels = |model: &Desk| match &model.overlay {
+    let labels = |model: &TestDashboard| match &model.overlay {
         Overlay::Menu(menu) => menu.entries.iter().map(|entry| entry.label.clone()).collect(),
         _ => Vec::new(),
     };
@@ -370,7 +370,7 @@ fn a_theme_is_chosen_from_a_menu() {
     let Overlay::Menu(menu) = &model.overlay else { panic!("{:?}", model.overlay) };
     assert_eq!(menu.entries.len(), 6);
     assert!(menu.entries[5].label.starts_with("[x] configured"), "{:?}", menu.entries[5]);
-    assert_eq!(press(&mut model, &["3"], now()), [Effect::Dress(Some(Shipped::Dark))]);
+    assert_eq!(press(&mut model, &["3"], now()), [Effect::SetTheme(Some(Shipped::Dark))]);
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn open(model: &mut Model) {
 pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     let shipped = Shipped::named(name);
     if shipped.is_some() || name == CONFIGURED {
-        return vec![Effect::Dress(shipped)];
+        return vec![Effect::SetTheme(shipped)];
     }
     let known = Shipped::ALL.map(Shipped::name).join(", ");
     let said = format!("There is no theme `{}`; there are {known}, {CONFIGURED}.", text::clean(name));
@@ -43,7 +43,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
 }
 
 /// Remembers what was chosen, and says so.
-pub(super) fn on_dressed(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) -> Vec<Effect> {
+pub(super) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme>, String>, now: Now) -> Vec<Effect> {
     match outcome {
         Ok(chosen) => {
             let told = match &chosen {

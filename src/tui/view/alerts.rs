@@ -19,7 +19,7 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, AlertState, Handling},
-        glance, span, text, width,
+        row_text, span, text, width,
     },
     tui::{
         command::Id,
@@ -151,7 +151,7 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
     let severity = alert.rule.severity();
     let of_transaction = transaction.as_ref();
     match column {
-        Column::Severity => (glance::mark(Some(severity)).into(), look.theme.severity(severity)),
+        Column::Severity => (row_text::mark(Some(severity)).into(), look.theme.severity(severity)),
         Column::Rule => (alert.rule.name().into(), look.theme.severity(severity)),
         // Of one that is resolved, for how long it stood.
         Column::Since => {
@@ -165,7 +165,7 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
             };
             (about, Style::new())
         }
-        Column::Route => (of_transaction.map_or_else(String::new, glance::route), Style::new()),
+        Column::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
         Column::State => state(look, alert),
         Column::By => {
             let said = match (alert.cleared_at, &alert.handling) {
@@ -179,7 +179,7 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
             };
             (said, look.theme.dim())
         }
-        Column::Ticket => (of_transaction.map_or("-", glance::ticket).to_owned(), look.theme.dim()),
+        Column::Ticket => (of_transaction.map_or("-", row_text::ticket).to_owned(), look.theme.dim()),
     }
 }
 
@@ -224,7 +224,7 @@ fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
     let stands = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
-    let state = stands.map(|_| glance::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
+    let state = stands.map(|_| row_text::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|taken| taken.note.clone());
     let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(look, row)))];
     for (label, text) in texts {

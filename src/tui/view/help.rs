@@ -15,7 +15,7 @@ use ratatui::{
 
 use super::{Look, put_lines};
 use crate::{
-    domain::{glance, status::RouterStatus, width},
+    domain::{row_text, status::RouterStatus, width},
     tui::{
         command::{Command, Context, Group},
         model::help::HelpPage,
@@ -174,9 +174,9 @@ const FILTERS: [&str; 6] = [
 
 /// What the symbols mean.
 fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(glance::status).collect();
+    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(row_text::status).collect();
     let facts = [
-        ("Status", format!("{}, {}, # not documented", statuses.join(", "), glance::REFUSED)),
+        ("Status", format!("{}, {}, # not documented", statuses.join(", "), row_text::REFUSED)),
         ("Severity", "!! act now, ! look, i for information; a!! acknowledged, z!! snoozed".to_owned()),
         ("Row", "> selected, x marked, X both; changes go to the marked ones, if any".to_owned()),
         ("DUE", "until support may be contacted; with a minus: since".to_owned()),

@@ -14,9 +14,8 @@ use super::{Look, columns, layout::Panes, marks, put_lines};
 use crate::{
     domain::{
         alert::{self, Alert},
-        glance,
         ids::RowId,
-        span, text,
+        row_text, span, text,
         transaction::Transaction,
         width,
     },
@@ -113,18 +112,18 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Severity => match handling(look.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
             None => {
-                (glance::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
+                (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        Column::Status => (glance::status_of(tx), theme.status(status)),
+        Column::Status => (row_text::status_of(tx), theme.status(status)),
         Column::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
-        Column::Route => (glance::route(tx), Style::new()),
+        Column::Route => (row_text::route(tx), Style::new()),
         Column::Age => (span::short(tx.age(now)), Style::new()),
-        Column::Due => (glance::due(tx, now), due(look, tx)),
+        Column::Due => (row_text::due(tx, now), due(look, tx)),
         Column::Profile => (text::clean(&tx.profile), theme.dim()),
-        Column::Ticket => (glance::ticket(tx).to_owned(), theme.dim()),
-        Column::Checked => (glance::checked(tx, now), theme.dim()),
-        Column::Changed => (glance::changed(tx, now), theme.dim()),
+        Column::Ticket => (row_text::ticket(tx).to_owned(), theme.dim()),
+        Column::Checked => (row_text::checked(tx, now), theme.dim()),
+        Column::Changed => (row_text::changed(tx, now), theme.dim()),
         Column::Labels => (tx.labels.join(" "), theme.dim()),
         Column::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
     }
@@ -135,7 +134,7 @@ fn handling(alerts: &[Alert]) -> Option<String> {
     let Some((false, severity)) = alert::urgency(alerts) else { return None };
     let gravest = |alert: &&Alert| alert.rule.severity() == severity;
     let is_snoozed = alerts.iter().filter(gravest).all(|alert| alert.snoozed().is_some());
-    Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, glance::mark(Some(severity))))
+    Some(format!("{}{}", if is_snoozed { "z" } else { "a" }, row_text::mark(Some(severity))))
 }
 
 /// How the countdown looks: near the deadline, past it, past it and confirmed.

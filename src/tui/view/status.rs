@@ -11,7 +11,7 @@ use ratatui::{
 
 use super::{Look, layout, marks, put_lines};
 use crate::{
-    domain::{advice, alert::Severity, glance, need, poller::PollerHealth, span, text, width},
+    domain::{advice, alert::Severity, need, poller::PollerHealth, row_text, span, text, width},
     tui::{
         command::Id,
         model::{Overlay, Screen, Tone, polled::Budget},
@@ -86,7 +86,7 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
     let severities = [Severity::Critical, Severity::Warning, Severity::Info];
     for (severity, count) in severities.into_iter().zip(look.model.overview.alerts) {
         let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
-        spans.push(Span::styled(format!("{} {count}  ", glance::mark(Some(severity))), style));
+        spans.push(Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), style));
     }
     if look.model.overview.handled > 0 {
         spans.push(Span::styled(format!("{} set aside  ", look.model.overview.handled), look.theme.dim()));

@@ -27,7 +27,7 @@ use crate::{
     },
     store::{HistoryLine, StoredObservation},
     tui::{
-        fixtures::{Desk, alert, at_work, blank, everything, hear, moment, press, type_in},
+        fixtures::{TestDashboard, alert, at_work, blank, everything, hear, moment, press, type_in},
         model::history::History,
         update::{Copied, Msg, update},
     },
@@ -160,7 +160,7 @@ fn alerts() -> Vec<Alert> {
 }
 
 /// The fixed world on a screen of this size.
-pub(super) fn dashboard(size: (u16, u16)) -> Desk {
+pub(super) fn dashboard(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
     hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
     model
@@ -199,14 +199,14 @@ pub(super) fn history() -> History {
     History::new(&lines, RouteDurations::default())
 }
 
-pub(super) fn detail(size: (u16, u16)) -> Desk {
+pub(super) fn detail(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
     model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
     model
 }
 
-fn filter_error(size: (u16, u16)) -> Desk {
+fn filter_error(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["/"], now());
     model.take(Msg::Paste("chain:base is:refunded age>30m".into()), now());
@@ -218,7 +218,7 @@ https://explorer.example/tx/0x41aa1111111111111111111111111111111111111111111111
 0x7be12222222222222222222222222222222222222222222222222222222255c0,42161,8453,q_8d1
 my swap is stuck";
 
-fn add_dialog(size: (u16, u16)) -> Desk {
+fn add_dialog(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let known = model.transactions[&RowId(1)].params.transaction_id.to_string();
     let text = PASTE.replace(PASTE.lines().next().unwrap(), &known);
@@ -226,7 +226,7 @@ fn add_dialog(size: (u16, u16)) -> Desk {
     model
 }
 
-fn unauthorized(size: (u16, u16)) -> Desk {
+fn unauthorized(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let mut alerts = alerts();
     let said = "the service refused the integrator ID: integrator ID is invalid";
@@ -239,14 +239,14 @@ fn unauthorized(size: (u16, u16)) -> Desk {
     model
 }
 
-fn empty(size: (u16, u16)) -> Desk {
+fn empty(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
     hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
     model
 }
 
 /// Text in wide letters and with stacked marks, as far as the sanitiser lets it through.
-pub(super) fn hostile(size: (u16, u16)) -> Desk {
+pub(super) fn hostile(size: (u16, u16)) -> TestDashboard {
     let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
     let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
     first.params.ticket = Some(clean("票据号码非常长的票据"));
@@ -439,7 +439,7 @@ fn nothing_but_ascii_where_that_is_asked_for() {
 }
 
 /// Makes the dashboard at a size.
-pub(super) type Make = fn((u16, u16)) -> Desk;
+pub(super) type Make = fn((u16, u16)) -> TestDashboard;
 
 /// Every screen and what can lie over it.
 const SCREENS: &[(&str, Make)] = &[

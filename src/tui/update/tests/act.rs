@@ -28,14 +28,14 @@ fn told(model: &Model) -> &str {
 }
 
 /// Presses a key, types a text and sends it off.
-fn answer(model: &mut Desk, key: &str, text: &str) -> Vec<Effect> {
+fn answer(model: &mut TestDashboard, key: &str, text: &str) -> Vec<Effect> {
     press(model, &[key], now());
     type_in(model, text, now());
     press(model, &["Enter"], now())
 }
 
 /// What was sent ends like this.
-fn ends(model: &mut Desk, sent: &[Effect], outcome: Result<&str, &str>) {
+fn ends(model: &mut TestDashboard, sent: &[Effect], outcome: Result<&str, &str>) {
     let [Effect::Work(work)] = sent else { panic!("{sent:?}") };
     model.take(Msg::Worked(work.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
 }

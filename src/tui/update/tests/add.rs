@@ -13,14 +13,14 @@ fn form(model: &Model) -> &AddForm {
     }
 }
 
-fn pasted(text: &str) -> Desk {
+fn pasted(text: &str) -> TestDashboard {
     let mut model = dashboard("5");
     model.take(Msg::Paste(text.into()), now());
     model
 }
 
 /// What the dialog sent was tracked so.
-fn tracked(model: &mut Desk, report: ImportReport) {
+fn tracked(model: &mut TestDashboard, report: ImportReport) {
     if let Overlay::Add(form) = &mut model.overlay {
         form.is_sent = true;
     }
@@ -49,13 +49,13 @@ fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
 
 #[test]
 fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
-    let ticket = |model: &Desk| form(model).extras[Extra::Ticket as usize].value().to_owned();
+    let ticket = |model: &TestDashboard| form(model).extras[Extra::Ticket as usize].value().to_owned();
     let mut model = pasted(&format!("[SUP-4412] my swap is stuck\n{}\n", link(99)));
     assert_eq!(ticket(&model), "SUP-4412");
     // Two are none, and what the field says else stays.
     model.take(Msg::Paste("see SUP-4413".into()), now());
     assert_eq!(ticket(&model), "");
-    let go_to = |model: &mut Desk, focus| {
+    let go_to = |model: &mut TestDashboard, focus| {
         while form(model).focus != focus {
             press(model, &["Tab"], now());
         }

@@ -16,7 +16,7 @@ fn taken(mut alert: Alert) -> Alert {
 }
 
 /// The dashboard with its alerts open: one overdue, two regressed of which one is taken on, and one of the profile.
-fn opened() -> Desk {
+fn opened() -> TestDashboard {
     let mut model = dashboard("5");
     hear(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
     press(&mut model, &["A"], now());
@@ -175,7 +175,7 @@ fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
     snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
     hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
-    let counts = |model: &Desk| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
+    let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([0, 1], None));
     model.take(Msg::Tick, moment(until));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));

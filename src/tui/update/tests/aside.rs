@@ -42,7 +42,7 @@ pub(super) fn tail(lines: u32) -> LogTail {
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
-fn read(model: &mut Desk, took: Duration) {
+fn read(model: &mut TestDashboard, took: Duration) {
     model.take(Msg::Statistics(Box::new((Ok(statistics(3)), took))), now());
 }
 

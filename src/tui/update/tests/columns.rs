@@ -6,7 +6,7 @@ use crate::tui::model::{
     memory::{Memory, Pane},
 };
 
-fn columns(model: &Desk) -> String {
+fn columns(model: &TestDashboard) -> String {
     model.list.columns.written()
 }
 

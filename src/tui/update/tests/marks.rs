@@ -8,7 +8,7 @@ fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
 }
 
 /// So many transactions under way, in the order of their numbers, the first one chosen.
-fn long(count: i64) -> Desk {
+fn long(count: i64) -> TestDashboard {
     let mut model = blank((80, 24));
     let transactions = (1..=count).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
     hear(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());

@@ -27,7 +27,7 @@ fn later(seconds: i64) -> Now {
 }
 
 /// The form right after Enter, and what it asks.
-fn asked() -> (Desk, QuoteRequest, DateTime<Utc>) {
+fn asked() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let mut model = dashboard("5");
     write_quote(&mut model, now());
     let effects = press(&mut model, &["Enter"], now());
@@ -36,7 +36,7 @@ fn asked() -> (Desk, QuoteRequest, DateTime<Utc>) {
     (model, request, until)
 }
 
-fn waiting() -> (Desk, QuoteRequest, DateTime<Utc>) {
+fn waiting() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
     let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(7)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
@@ -55,7 +55,7 @@ fn route() -> Option<QuoteAnswer> {
     Some(QuoteAnswer::Route(Quote { quote_id, estimate: Some(Duration::from_secs(900)), ..Quote::default() }))
 }
 
-fn answered() -> Desk {
+fn answered() -> TestDashboard {
     let (mut model, request, _) = waiting();
     model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, route()))), now());
     model

@@ -10,7 +10,7 @@ use ratatui::{
 use super::{Look, time};
 use crate::{
     domain::{
-        outline::{Kind, Line as Entry, Mark, Outline},
+        json_tree::{JsonTree, Kind, Line as Entry, Mark},
         width,
     },
     tui::model::raw::{Body, Raw, Reading},
@@ -44,7 +44,7 @@ pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) ->
         Reading::Body(body) => body,
     };
     let rows = rows(rows_of_pane);
-    let draw = Draw { look, raw, outline: &body.outline, columns };
+    let draw = Draw { look, raw, json_tree: &body.json_tree, columns };
     let mut lines = vec![head(look, body, columns)];
     let first = if raw.wrap { draw.first_wrapped(rows) } else { raw.top() };
     lines.extend(raw.shown(first, rows).flat_map(|(line, here)| draw.lines(line, here)));
@@ -56,8 +56,8 @@ pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) ->
 fn head(look: &Look<'_>, body: &Body, columns: usize) -> Line<'static> {
     let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
     let what = format!("{}  {status}{}", time(look, body.at), size(body.bytes));
-    let changes = match (body.before, body.outline.changes()) {
-        (_, _) if !body.outline.is_json() => "   not JSON: shown line by line".to_owned(),
+    let changes = match (body.before, body.json_tree.changes()) {
+        (_, _) if !body.json_tree.is_json() => "   not JSON: shown line by line".to_owned(),
         (None, _) => "   none before it to compare with".to_owned(),
         (Some(before), 0) => format!("   nothing changed since {}", time(look, before)),
         (Some(before), count) => format!("   {count} changed since {}: + new ~ other - gone", time(look, before)),
@@ -90,7 +90,7 @@ fn place(raw: &Raw) -> String {
 struct Draw<'a> {
     look: &'a Look<'a>,
     raw: &'a Raw,
-    outline: &'a Outline,
+    json_tree: &'a JsonTree,
     columns: usize,
 }
 
@@ -146,8 +146,8 @@ impl Draw<'_> {
 
     fn text(&self, line: &Entry) -> String {
         let most = if self.raw.wrap { WRAPPED } else { CUT };
-        let mut text = self.outline.excerpt(line, most);
-        if self.outline.raw(line).len() > most {
+        let mut text = self.json_tree.excerpt(line, most);
+        if self.json_tree.raw(line).len() > most {
             text.push_str(self.look.theme.ellipsis);
         }
         match line.kind {
@@ -155,7 +155,7 @@ impl Draw<'_> {
                 let (what, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
                 format!("{text} {entries} {what}{} {end}", if entries == 1 { "" } else { "s" })
             }
-            _ => match self.outline.excerpt_before(line, CUT) {
+            _ => match self.json_tree.excerpt_before(line, CUT) {
                 Some(before) => format!("{text}   was {before}"),
                 None => text,
             },

@@ -5,10 +5,11 @@ use ratatui::text::Line;
 use super::{Look, heading, labelled, legs, table};
 use crate::domain::{
     alert::Alert,
-    duration_stats, glance,
+    duration_stats,
     ids::TxHash,
     record::StatusRecord,
     route::{self, RouteKind},
+    row_text,
     transaction::Transaction,
 };
 
@@ -24,7 +25,7 @@ pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Li
 fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let state = &tx.state;
     let record = state.record.as_ref();
-    let status = glance::status_of(tx);
+    let status = row_text::status_of(tx);
     let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
     let history = look.model.selected_history();
@@ -71,10 +72,10 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
 
 /// An alert, and what was said of it.
 fn stands(look: &Look<'_>, alert: &Alert) -> String {
-    let name = format!("{} {}", glance::mark(Some(alert.rule.severity())), alert.rule);
+    let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule);
     match alert.handling {
         None => name,
-        Some(_) => format!("{name}, {}", glance::alert_state(alert, look.now.wall, look.model.setting.zone)),
+        Some(_) => format!("{name}, {}", row_text::alert_state(alert, look.now.wall, look.model.setting.zone)),
     }
 }
 

@@ -12,7 +12,7 @@ use super::{LABEL, Look, labelled};
 use crate::domain::{
     advice::{self, Advice, Situation},
     alert::{AlertState, Rule},
-    glance, span,
+    row_text, span,
     transaction::Transaction,
     width,
 };
@@ -111,7 +111,7 @@ fn handling(look: &Look<'_>, tx: &Transaction) -> Option<String> {
     let now = look.now.wall;
     let alerts = look.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let said: Vec<_> = alerts
-        .map(|alert| format!("{} {}", alert.rule, glance::alert_state(alert, now, look.model.setting.zone)))
+        .map(|alert| format!("{} {}", alert.rule, row_text::alert_state(alert, now, look.model.setting.zone)))
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
 }

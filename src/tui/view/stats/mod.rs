@@ -23,7 +23,7 @@ use ratatui::{
 
 use super::{Look, columns, put_lines};
 use crate::{
-    domain::{chains, duration_stats::RouteKey, glance, span, status::RouterStatus, width},
+    domain::{chains, duration_stats::RouteKey, row_text, span, status::RouterStatus, width},
     tui::model::{Model, stats::Spread},
 };
 
@@ -148,7 +148,7 @@ pub(super) fn headline(look: &Look<'_>, columns: u16) -> Line<'static> {
         };
         for (status, count) in &all.outcomes {
             if let Some(status) = status.as_ref().filter(|status| needs_somebody(status)) {
-                let word = glance::status(Some(status));
+                let word = row_text::status(Some(status));
                 pieces.push(Span::styled(format!("{word} {count}"), look.theme.status(Some(status))));
             }
         }

@@ -8,7 +8,7 @@ use ratatui::{
 
 use super::{Look, put_lines, settled};
 use crate::{
-    domain::{glance, width},
+    domain::{row_text, width},
     tui::model::stats::Spread,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn lines(look: &Look<'_>, spread: &Spread, columns: usize) -> Vec<Lin
     let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let line = |(status, count): &(Option<_>, u64)| {
         let style = look.theme.status(status.as_ref());
-        let word = width::fit(&glance::status(status.as_ref()), STATUS, look.theme.ellipsis);
+        let word = width::fit(&row_text::status(status.as_ref()), STATUS, look.theme.ellipsis);
         let share = percent(*count, spread.tracked);
         let full = share_of(*count, greatest) * room as f64;
         // However few, they are seen.

@@ -12,7 +12,7 @@ use crate::{
     },
     store::RouteStats,
     tui::{
-        fixtures::{Desk, press},
+        fixtures::{TestDashboard, press},
         model::stats::{Minute, Statistics},
         theme::Theme,
         update::Msg,
@@ -62,7 +62,7 @@ fn minutes() -> Vec<Minute> {
     (0..60).rev().filter(|ago| !(40..46).contains(ago)).map(minute).collect()
 }
 
-fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -> Desk {
+fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["%"], now());
     let read = Statistics::new(routes, minutes);
@@ -70,7 +70,7 @@ fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -
     model
 }
 
-pub(in crate::tui::view) fn full(size: (u16, u16)) -> Desk {
+pub(in crate::tui::view) fn full(size: (u16, u16)) -> TestDashboard {
     charts(size, (routes(), minutes()))
 }
 

@@ -21,20 +21,20 @@ fn text() -> String {
     )
 }
 
-fn pasted(size: (u16, u16), text: &str, keys: &[&str]) -> Desk {
+fn pasted(size: (u16, u16), text: &str, keys: &[&str]) -> TestDashboard {
     let mut model = dashboard(size);
     model.take(Msg::Paste(text.into()), now());
     press(&mut model, keys, now());
     model
 }
 
-pub(super) fn filling_in(size: (u16, u16)) -> Desk {
+pub(super) fn filling_in(size: (u16, u16)) -> TestDashboard {
     let mut model = pasted(size, &text(), &["Tab", "j", "Enter"]);
     type_in(&mut model, "bas", now());
     model
 }
 
-pub(super) fn hostile(size: (u16, u16)) -> Desk {
+pub(super) fn hostile(size: (u16, u16)) -> TestDashboard {
     let hash = "9".repeat(64);
     let text = format!(
         "\u{1b}[2J\u{202e}票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票\n\

@@ -80,7 +80,7 @@ fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
 }
 
 /// The fixed world with a profile beside it that the service refuses, and one that nobody polls.
-fn side_by_side(size: (u16, u16)) -> Desk {
+fn side_by_side(size: (u16, u16)) -> TestDashboard {
     use crate::{domain::need::Need, tui::model::polled::Polled};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });

@@ -4,7 +4,7 @@ use super::*;
 
 const WIDE: (u16, u16) = (120, 36);
 
-fn help_at(size: (u16, u16), typed: &str) -> Desk {
+fn help_at(size: (u16, u16), typed: &str) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["?"], now());
     type_in(&mut model, typed, now());
@@ -73,7 +73,7 @@ fn sentences_and_help_name_the_keys_that_are_in_force() {
 }
 
 /// A list of which the filter shows nothing.
-fn filtered_out(size: (u16, u16)) -> Desk {
+fn filtered_out(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["/"], now());
     type_in(&mut model, "nothing-is-called-so", now());

@@ -16,7 +16,7 @@ const LOG: &str = "\
 2026-11-20T14:03:10.000Z  WARN 429: slowed to 0.70 of 1 requests/s; nothing is sent for 60.0 s
 ";
 
-fn log(size: (u16, u16), text: &str) -> Desk {
+fn log(size: (u16, u16), text: &str) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["@"], now());
     let tail = LogTail { lines: LogTail::parse(text), length: 1, is_cut: false };

@@ -12,13 +12,13 @@ use crate::{
 const WIDE: (u16, u16) = (120, 36);
 
 /// The fixed world with three marked, and the selection elsewhere.
-fn marked(size: (u16, u16)) -> Desk {
+fn marked(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["j", "Space", "Space", "j", "Space", "k", "k"], now());
     model
 }
 
-fn after(size: (u16, u16), keys: &[&str], text: &str) -> Desk {
+fn after(size: (u16, u16), keys: &[&str], text: &str) -> TestDashboard {
     let mut model = marked(size);
     press(&mut model, keys, now());
     type_in(&mut model, text, now());
@@ -84,7 +84,7 @@ fn what_polling_many_costs() {
 }
 
 /// Its alerts, the third of them taken on.
-fn alert_list(size: (u16, u16)) -> Desk {
+fn alert_list(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let mut alerts = alerts();
     alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));

@@ -37,13 +37,13 @@ fn limited() -> QuoteAnswer {
     QuoteAnswer::WalletLimited { message, retry_after: Duration::from_secs(30) }
 }
 
-fn written(size: (u16, u16)) -> Desk {
+fn written(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     write_quote(&mut model, now());
     model
 }
 
-fn waiting(size: (u16, u16)) -> Desk {
+fn waiting(size: (u16, u16)) -> TestDashboard {
     let mut model = written(size);
     press(&mut model, &["Enter"], now());
     model.take(Msg::Quote(QuoteHeard::Asked(now().wall + TimeDelta::seconds(40), Ok(pending(7)))), now());
@@ -51,7 +51,7 @@ fn waiting(size: (u16, u16)) -> Desk {
 }
 
 /// The form with an answer.
-pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> Desk {
+pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboard {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
     let [Effect::Quote(QuoteWork::Ask { request, until })] = &effects[..] else { panic!("{effects:?}") };
@@ -71,7 +71,7 @@ pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> Desk {
     model
 }
 
-pub(super) fn tracking(size: (u16, u16)) -> Desk {
+pub(super) fn tracking(size: (u16, u16)) -> TestDashboard {
     let mut model = with_answer(size, route());
     press(&mut model, &["T"], now());
     type_in(&mut model, "0x12", now());

@@ -73,19 +73,19 @@ fn a_ground_of_its_own_lies_under_everything() {
 #[test]
 fn another_theme_is_chosen_by_its_name_and_remembered() {
     let mut model = dashboard(SMALL);
-    let run = |model: &mut Desk, text: &str| {
+    let run = |model: &mut TestDashboard, text: &str| {
         press(model, &[":"], now());
         type_in(model, text, now());
         press(model, &["Enter"], now())
     };
     use crate::tui::{effect::Effect, model::memory::ChosenTheme};
-    assert_eq!(run(&mut model, "theme blind"), [Effect::Dress(Some(Shipped::ColourBlind))]);
-    assert_eq!(run(&mut model, "theme configured"), [Effect::Dress(None)]);
+    assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
+    assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
     assert!(model.notice.as_ref().unwrap().text.starts_with("There is no theme `qqq`; there are default, light"));
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
-    model.take(Msg::Dressed(Ok(Some(chosen.clone()))), now());
+    model.take(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.to_remember().theme, Some(chosen));
-    model.take(Msg::Dressed(Err("Colours are off".into())), now());
+    model.take(Msg::ThemeSet(Err("Colours are off".into())), now());
     assert_eq!(model.notice.as_ref().unwrap().text, "Colours are off");
 }

@@ -90,14 +90,14 @@ pub struct Line {
 
 /// A body, line by line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outline {
+pub struct JsonTree {
     text: String,
     lines: Vec<Line>,
     changes: usize,
     is_json: bool,
 }
 
-impl Outline {
+impl JsonTree {
     /// Of a body, compared with the one before if there was one and both are JSON.
     pub fn new(body: &str, before: Option<&str>) -> Self {
         if !is_json(body) {

@@ -1,6 +1,6 @@
-//! What a watch reads of the store, in one look.
+//! What `watch` reads of the store after a change, in one snapshot.
 //!
-//! It must never hold what nobody asked for: who watches a million transactions needs how far each is, not each of them.
+//! A snapshot must never hold a whole transaction that didn't change: of a million watched ones only the progress is needed.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::{
     store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
 };
 
-/// What is to be read of the store.
+/// What to read of the store.
 pub(super) struct Question {
     pub(super) profile: String,
     /// What is watched, if it is what passes a filter.
@@ -33,12 +33,12 @@ pub(super) struct Question {
     /// Whether the records of what changed are wanted.
     pub(super) records: bool,
     /// How alerts are told outside.
-    pub(super) ways: Vec<&'static str>,
+    pub(super) channels: Vec<&'static str>,
     pub(super) now: DateTime<Utc>,
 }
 
-/// What a look into the store brought.
-pub(super) struct Seen {
+/// What was read of the store in one snapshot.
+pub(super) struct Snapshot {
     pub(super) news: Changes,
     pub(super) poller: Option<PollerReport>,
     /// What keeps alerts from being told outside.
@@ -55,13 +55,13 @@ pub(super) struct Seen {
     pub(super) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
 }
 
-impl Seen {
-    pub(super) fn look(follower: &FeedReader, question: &Question) -> Result<Self, StoreError> {
-        let Question { profile, filter, forecasts, records, ways, now } = question;
-        follower.changes_with(|news, reader| {
-            let mut seen = Self {
+impl Snapshot {
+    pub(super) fn look(feed: &FeedReader, question: &Question) -> Result<Self, StoreError> {
+        let Question { profile, filter, forecasts, records, channels, now } = question;
+        feed.changes_with(|news, reader| {
+            let mut snapshot = Self {
                 poller: reader.poller(profile)?,
-                untold: notification::troubles(&reader.notification_cursors(profile)?, ways),
+                untold: notification::troubles(&reader.notification_cursors(profile)?, channels),
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: BTreeMap::new(),
@@ -69,29 +69,29 @@ impl Seen {
                 expected: Vec::new(),
                 news,
             };
-            for row in seen.news.rows(true) {
-                seen.changed.extend(reader.listed_header(row)?.map(|listed| (row, listed)));
+            for row in snapshot.news.rows(true) {
+                snapshot.changed.extend(reader.listed_header(row)?.map(|listed| (row, listed)));
                 if *records {
-                    seen.whole.extend(reader.listed(row)?.map(|listed| (row, listed)));
+                    snapshot.whole.extend(reader.listed(row)?.map(|listed| (row, listed)));
                 }
             }
-            if seen.news.resync {
-                seen.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
+            if snapshot.news.resync {
+                snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
             }
-            if let (true, Some(filter)) = (seen.news.resync, filter) {
+            if let (true, Some(filter)) = (snapshot.news.resync, filter) {
                 let filter = filter.of_profile(profile);
-                seen.chosen = reader.listing(&filter, *now).outcomes()?;
+                snapshot.chosen = reader.listing(&filter, *now).outcomes()?;
             }
-            if *forecasts && !(seen.chosen.is_empty() && seen.changed.is_empty()) {
+            if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
                 let duration_stats = reader.duration_stats(profile)?;
-                for (row, _) in seen.chosen.iter().filter(|(_, progress)| progress.is_polled) {
+                for (row, _) in snapshot.chosen.iter().filter(|(_, progress)| progress.is_polled) {
                     let tx = reader.header(*row)?;
-                    seen.expected.push((*row, tx.and_then(|tx| expected(&tx, &duration_stats))));
+                    snapshot.expected.push((*row, tx.and_then(|tx| expected(&tx, &duration_stats))));
                 }
-                let changed = seen.changed.values().map(|listed| &listed.transaction);
-                seen.expected.extend(changed.map(|tx| (tx.id, expected(tx, &duration_stats))));
+                let changed = snapshot.changed.values().map(|listed| &listed.transaction);
+                snapshot.expected.extend(changed.map(|tx| (tx.id, expected(tx, &duration_stats))));
             }
-            Ok(seen)
+            Ok(snapshot)
         })
     }
 }
@@ -107,11 +107,11 @@ pub(super) struct Found {
 impl Found {
     /// Returns those of the given transactions that are tracked.
     pub(super) fn look(
-        follower: &FeedReader,
+        feed: &FeedReader,
         question: &Question,
         params: &[TransactionParams],
     ) -> Result<Vec<Self>, StoreError> {
-        follower.read(|reader| {
+        feed.read(|reader| {
             let duration_stats = question.forecasts.then(|| reader.duration_stats(&question.profile)).transpose()?;
             let mut found = Vec::new();
             for params in params {
@@ -132,9 +132,9 @@ impl Found {
 
 /// What to say where nothing matches, and whether that is since nothing has what the filter names: it may be mistyped, or its batch
 /// is missing, so that it didn't end well.
-pub(super) fn why_nothing(follower: &FeedReader, question: &Question) -> Result<(String, bool), StoreError> {
+pub(super) fn why_nothing(feed: &FeedReader, question: &Question) -> Result<(String, bool), StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows what is, `hoptop import FILE` brings a batch";
-    follower.read(|reader| {
+    feed.read(|reader| {
         for (name, alone) in question.filter.iter().flat_map(Filter::named) {
             if reader.listing(&alone.of_profile(&question.profile), question.now).count()? == 0 {
                 let (name, profile) = (text::clean(&name), text::clean(&question.profile));

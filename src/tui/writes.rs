@@ -1,6 +1,6 @@
-//! What the dashboard writes into the store for its person, each with a sentence on what became of it.
+//! The dashboard's writes to the store; each returns a sentence about its result.
 //!
-//! It blocks for the disk; nothing here decides what is to be done.
+//! The functions block for the disk. Nothing here decides what to write.
 
 use chrono::{DateTime, Utc};
 
@@ -15,8 +15,8 @@ use crate::{
     tui::{command::Id, keys::Keys},
 };
 
-/// What all of it needs: the store, whose transactions they are, the moment, and how a person takes it back.
-pub(super) struct Desk {
+/// What each write needs: the store, the profile, the moment, and the keys for sentences that name some.
+pub(super) struct WriteContext {
     pub(super) store: Store,
     pub(super) profile: String,
     /// Whose it all is, before what is said of it; nothing where only one profile is shown.
@@ -27,12 +27,12 @@ pub(super) struct Desk {
 }
 
 /// Changes what is kept.
-pub(super) fn edit(desk: &Desk, edit: LocalEdit) -> Result<String, StoreError> {
+pub(super) fn edit(context: &WriteContext, edit: LocalEdit) -> Result<String, StoreError> {
     let operation =
-        Operation::Edit { profile: desk.profile.clone(), edit: desk.store.reader()?.resolve(edit.clone())? };
-    Ok(match desk.store.apply(operation, desk.at).wait()?.changed()? {
+        Operation::Edit { profile: context.profile.clone(), edit: context.store.reader()?.resolve(edit.clone())? };
+    Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
         0 => nothing(&edit).to_owned(),
-        changed => format!("{}; {} takes this back.", done(&edit, changed), desk.keys.shown(Id::Undo)),
+        changed => format!("{}; {} takes this back.", done(&edit, changed), context.keys.shown(Id::Undo)),
     })
 }
 
@@ -65,21 +65,25 @@ pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Resu
 }
 
 /// Takes on whatever stands for transactions and isn't taken on yet.
-pub(super) fn acknowledge(desk: &Desk, rows: Vec<RowId>, note: Option<String>) -> Result<String, StoreError> {
-    let alerts = standing(&desk.store, rows, |alert| alert.acknowledged().is_none())?;
-    edit(desk, Edit::Acknowledge { alerts, note })
+pub(super) fn acknowledge(
+    context: &WriteContext,
+    rows: Vec<RowId>,
+    note: Option<String>,
+) -> Result<String, StoreError> {
+    let alerts = standing(&context.store, rows, |alert| alert.acknowledged().is_none())?;
+    edit(context, Edit::Acknowledge { alerts, note })
 }
 
 /// Snoozes whatever stands for transactions.
-pub(super) fn snooze(desk: &Desk, rows: Vec<RowId>, until: Snooze) -> Result<String, StoreError> {
-    let alerts = standing(&desk.store, rows, |_| true)?;
-    edit(desk, Edit::Snooze { alerts, until })
+pub(super) fn snooze(context: &WriteContext, rows: Vec<RowId>, until: Snooze) -> Result<String, StoreError> {
+    let alerts = standing(&context.store, rows, |_| true)?;
+    edit(context, Edit::Snooze { alerts, until })
 }
 
 /// Lets whatever stands for transactions and is set aside fire again.
-pub(super) fn unacknowledge(desk: &Desk, rows: Vec<RowId>) -> Result<String, StoreError> {
-    let alerts = standing(&desk.store, rows, |alert| alert.handling.is_some())?;
-    edit(desk, Edit::Unacknowledge { alerts })
+pub(super) fn unacknowledge(context: &WriteContext, rows: Vec<RowId>) -> Result<String, StoreError> {
+    let alerts = standing(&context.store, rows, |alert| alert.handling.is_some())?;
+    edit(context, Edit::Unacknowledge { alerts })
 }
 
 /// The numbers of what stands for transactions and is wanted.
@@ -129,25 +133,27 @@ fn counted(count: usize, one: &str, several: &str) -> String {
 }
 
 /// Takes back what was done last.
-pub(super) fn take_back(desk: &Desk) -> Result<String, StoreError> {
-    let turned = desk.store.apply(Operation::Undo { profile: desk.profile.clone() }, desk.at).wait()?.reversed()?;
+pub(super) fn take_back(context: &WriteContext) -> Result<String, StoreError> {
+    let turned =
+        context.store.apply(Operation::Undo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
     Ok(turned.map_or_else(
         || "There is nothing to take back.".into(),
         |turned| {
             // Taking back an import is much, for a key.
             let stopped = turned.done > 0 && turned.summary.starts_with("track ");
-            let until = || format!("; they are kept, and polled no more until {}", desk.keys.shown(Id::Redo));
-            sentence(("Taken back", &desk.whose), &turned, &if stopped { until() } else { String::new() })
+            let until = || format!("; they are kept, and polled no more until {}", context.keys.shown(Id::Redo));
+            sentence(("Taken back", &context.whose), &turned, &if stopped { until() } else { String::new() })
         },
     ))
 }
 
 /// Does again what was taken back last.
-pub(super) fn do_again(desk: &Desk) -> Result<String, StoreError> {
-    let turned = desk.store.apply(Operation::Redo { profile: desk.profile.clone() }, desk.at).wait()?.reversed()?;
+pub(super) fn do_again(context: &WriteContext) -> Result<String, StoreError> {
+    let turned =
+        context.store.apply(Operation::Redo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
     Ok(turned.map_or_else(
         || "There is nothing to do again.".into(),
-        |turned| sentence(("Done again", &desk.whose), &turned, ""),
+        |turned| sentence(("Done again", &context.whose), &turned, ""),
     ))
 }
 

@@ -25,19 +25,19 @@ const INTERVAL: Duration = Duration::from_secs(60 * 60);
 const PORTION: usize = 500;
 
 /// The task; it ends with this.
-pub struct Housekeeping {
+pub struct Maintenance {
     _task: JoinSet<()>,
     ended: Arc<AtomicBool>,
 }
 
-impl Drop for Housekeeping {
+impl Drop for Maintenance {
     fn drop(&mut self) {
         // What is under way on the pool is over after its portion, so that nobody's end waits for it.
         self.ended.store(true, Ordering::Relaxed);
     }
 }
 
-impl Housekeeping {
+impl Maintenance {
     /// Starts it. Without a time to keep bodies for there is nothing to do.
     pub fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> Self {
         let (mut task, ended) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));

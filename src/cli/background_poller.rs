@@ -1,4 +1,4 @@
-//! What the commands that poll share: the poller as a task that can be stopped.
+//! The poller as a background task of a command: started, suspended, stopped.
 
 use std::{collections::BTreeMap, path::Path, pin::pin, sync::Arc};
 

@@ -1,8 +1,8 @@
-//! Telling others of alerts while nobody looks: a command of the person's, and a webhook.
+//! Notifies others of alerts: by a command of the user's, and by a webhook.
 //!
-//! The feed of the store is the queue, and how far each way is stands in the store too: what comes while nobody is there to tell
-//! it is told later, in order. Of those who could tell, one does: a kernel lock beside the store says who. It must never hold up
-//! what polls, nor show an address or a secret.
+//! The store's change feed is the queue, and the store keeps a cursor for each channel: events that happen while no process
+//! notifies are sent later, in order. Of several processes one notifies, the holder of a kernel lock beside the store. The module
+//! must never hold up the poller, nor show an address or a secret.
 
 mod command;
 
@@ -30,29 +30,30 @@ use crate::{
     store::{Reader, SharedReader, Store, StoreError, Wake},
 };
 
-/// Between two tries to be the one who tells.
+/// The interval between two attempts to get the lock.
 const INTERVAL: Duration = Duration::from_secs(2);
 /// After a failure the first wait, which doubles with each, and the longest.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// Entries of the feed that are read at a time.
 const PAGE: usize = 500;
-/// After so many entries with nothing to tell it is kept how far it is, so that nobody reads them again.
+/// After so many entries without an event the cursor is saved, so that no process reads them again.
 const FAR: i64 = 5_000;
 
-/// The text of an event: what happened, to what, at this moment.
-pub type Render = fn(&Change, Option<(&Transaction, &[Alert])>, DateTime<Utc>) -> Result<String, serde_json::Error>;
+/// Renders an event as text: the change, the transaction with its alerts, and the moment.
+pub type RenderEvent =
+    fn(&Change, Option<(&Transaction, &[Alert])>, DateTime<Utc>) -> Result<String, serde_json::Error>;
 
-/// How alerts leave.
+/// A channel through which alerts leave hoptop.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum Channel {
     /// A program gets each event on its standard input, of those that come while hoptop runs.
     Command(Vec<String>),
     /// Each event is posted, and again until it is taken, also after a restart.
     Webhook(Webhook),
 }
 
-impl Way {
+impl Channel {
     /// Its name in the config file, and in the store.
     pub fn name(&self) -> &'static str {
         match self {
@@ -62,49 +63,49 @@ impl Way {
     }
 }
 
-/// What telling needs.
+/// What a notifier needs.
 #[derive(Clone)]
 pub struct Setup {
-    /// Where alerts stand.
+    /// The store with the alerts.
     pub store: Store,
-    /// The profile whose alerts are told.
+    /// The profile whose alerts are sent.
     pub profile: String,
     /// Its time.
     pub clock: Clock,
     /// Writes an event.
-    pub render: Render,
+    pub render: RenderEvent,
 }
 
-/// Those who tell, as long as this is held.
-pub struct Herald {
+/// The running channels; they end when the value is dropped.
+pub struct Notifier {
     tasks: JoinSet<()>,
     ending: watch::Sender<bool>,
     clock: Clock,
 }
 
-impl Herald {
-    /// Starts telling by each of these ways what happens from here on; by a webhook also what it wasn't told before. To be awaited
-    /// before anything is polled.
+impl Notifier {
+    /// Starts to send the events from now on through each of these channels; to a webhook also the events that it didn't get
+    /// before. To be awaited before anything is polled.
     ///
     /// # Errors
     /// If the store can't be read.
-    pub async fn start(setup: &Setup, ways: Vec<Way>) -> Result<Self, HeraldError> {
+    pub async fn start(setup: &Setup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
         let (ending, ends) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
         let first = reader.clone();
         let from = spawn_blocking(move || first.read(Reader::last_change)).await??;
-        for way in ways {
-            let telling = Telling {
+        for channel in channels {
+            let task = ChannelTask {
                 setup: setup.clone(),
                 reader: reader.clone(),
-                way: Arc::new(way),
+                channel: Arc::new(channel),
                 from,
                 kept: from,
                 ends: ends.clone(),
                 calls: Calls::default(),
             };
-            tasks.spawn(telling.go_on());
+            tasks.spawn(task.go_on());
         }
         Ok(Self { tasks, ending, clock: setup.clock.clone() })
     }
@@ -123,7 +124,7 @@ impl Herald {
 
 /// Why alerts can't be told.
 #[derive(Debug, thiserror::Error)]
-pub enum HeraldError {
+pub enum NotifierError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -141,10 +142,10 @@ struct Event {
     text: String,
 }
 
-struct Telling {
+struct ChannelTask {
     setup: Setup,
     reader: SharedReader,
-    way: Arc<Way>,
+    channel: Arc<Channel>,
     /// How far the feed was when this began.
     from: i64,
     /// The place that was kept last.
@@ -153,14 +154,14 @@ struct Telling {
     calls: Calls,
 }
 
-impl Telling {
+impl ChannelTask {
     /// Tells until it is to end; what fails for a while is tried again.
     async fn go_on(mut self) {
-        let (name, clock) = (self.way.name(), self.setup.clock.clone());
+        let (name, clock) = (self.channel.name(), self.setup.clock.clone());
         let mut wait = FIRST_WAIT;
         while let Err(error) = self.run().await {
             tracing::error!("{name}: alerts can't be told: {error}");
-            if matches!(&error, HeraldError::Store(error) if error.is_lasting()) {
+            if matches!(&error, NotifierError::Store(error) if error.is_lasting()) {
                 return;
             }
             tokio::select! {
@@ -170,7 +171,7 @@ impl Telling {
         }
     }
 
-    async fn run(&mut self) -> Result<(), HeraldError> {
+    async fn run(&mut self) -> Result<(), NotifierError> {
         let Some(_role) = self.take_role().await? else { return Ok(()) };
         let mut news = self.setup.store.subscribe(Wake::Changes)?;
         let mut state = self.begin().await?;
@@ -199,7 +200,7 @@ impl Telling {
     }
 
     /// Tells what stands in the next part of the feed. Whether there is more; nothing if it is to end before that is told.
-    async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, HeraldError> {
+    async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, NotifierError> {
         let (events, end, more) = self.read(state.seq).await?;
         for event in events {
             if !self.tell(&event, state).await? {
@@ -214,8 +215,8 @@ impl Telling {
     }
 
     /// Waits until it is this process that tells; nothing if it ends before.
-    async fn take_role(&mut self) -> Result<Option<KernelLock>, HeraldError> {
-        let path = KernelLock::beside(self.setup.store.path(), self.way.name(), &self.setup.profile);
+    async fn take_role(&mut self) -> Result<Option<KernelLock>, NotifierError> {
+        let path = KernelLock::beside(self.setup.store.path(), self.channel.name(), &self.setup.profile);
         let clock = self.setup.clock.clone();
         let mut said = String::new();
         loop {
@@ -226,7 +227,7 @@ impl Telling {
                 Err(error) if error.to_string() == said => {}
                 Err(error) => {
                     said = error.to_string();
-                    tracing::warn!("{}: {said}", self.way.name());
+                    tracing::warn!("{}: {said}", self.channel.name());
                 }
             }
             tokio::select! {
@@ -238,23 +239,23 @@ impl Telling {
 
     /// Where to begin: behind what was told already, here or by whoever told before. A command isn't called for what was before it
     /// was there to be called, nor a webhook for what was before there was one.
-    async fn begin(&mut self) -> Result<NotificationCursor, HeraldError> {
-        let (reader, profile, way, from) =
-            (self.reader.clone(), self.setup.profile.clone(), self.way.name(), self.from);
+    async fn begin(&mut self) -> Result<NotificationCursor, NotifierError> {
+        let (reader, profile, channel, from) =
+            (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.from);
         let cursors = spawn_blocking(move || reader.read(|reader| reader.notification_cursors(&profile))).await??;
-        let known = cursors.into_iter().find(|cursor| cursor.channel == way);
-        let seq = match (&*self.way, known.map(|known| known.seq)) {
+        let known = cursors.into_iter().find(|cursor| cursor.channel == channel);
+        let seq = match (&*self.channel, known.map(|known| known.seq)) {
             (_, None) => from,
-            (Way::Webhook(_), Some(told)) => told,
-            (Way::Command(_), Some(told)) => told.max(from),
+            (Channel::Webhook(_), Some(told)) => told,
+            (Channel::Command(_), Some(told)) => told.max(from),
         };
-        let state = NotificationCursor { channel: way.to_owned(), seq, error: None };
+        let state = NotificationCursor { channel: channel.to_owned(), seq, error: None };
         self.keep(state.clone()).await?;
         Ok(state)
     }
 
     /// The events of a part of the feed behind this place, the place behind them, and whether there is more.
-    async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), HeraldError> {
+    async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), NotifierError> {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
             let page = reader.changes_after(seq, PAGE)?.changes;
@@ -267,16 +268,16 @@ impl Telling {
     }
 
     /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
-    async fn tell(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, HeraldError> {
-        let way = Arc::clone(&self.way);
-        match &*way {
-            Way::Command(words) => {
+    async fn tell(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, NotifierError> {
+        let channel = Arc::clone(&self.channel);
+        match &*channel {
+            Channel::Command(words) => {
                 // First: one that is killed in the middle isn't called for the same again.
                 self.keep_told(event, None, state).await?;
                 self.calls.begin(words, &event.text).await;
                 Ok(true)
             }
-            Way::Webhook(webhook) => self.post(webhook, event, state).await,
+            Channel::Webhook(webhook) => self.post(webhook, event, state).await,
         }
     }
 
@@ -285,7 +286,7 @@ impl Telling {
         webhook: &Webhook,
         event: &Event,
         state: &mut NotificationCursor,
-    ) -> Result<bool, HeraldError> {
+    ) -> Result<bool, NotifierError> {
         let mut wait = FIRST_WAIT;
         loop {
             match webhook.post(&event.id, event.text.clone()).await {
@@ -320,18 +321,18 @@ impl Telling {
         event: &Event,
         error: Option<String>,
         state: &mut NotificationCursor,
-    ) -> Result<(), HeraldError> {
-        let error = match *self.way {
+    ) -> Result<(), NotifierError> {
+        let error = match *self.channel {
             // Whether it went well is known later.
-            Way::Command(_) => state.error.take(),
-            Way::Webhook(_) => error,
+            Channel::Command(_) => state.error.take(),
+            Channel::Webhook(_) => error,
         };
-        *state = NotificationCursor { seq: event.seq, error, channel: self.way.name().to_owned() };
+        *state = NotificationCursor { seq: event.seq, error, channel: self.channel.name().to_owned() };
         self.keep(state.clone()).await
     }
 
     /// Keeps what became of the calls of a command that have ended.
-    async fn keep_trouble(&mut self, state: &mut NotificationCursor) -> Result<(), HeraldError> {
+    async fn keep_trouble(&mut self, state: &mut NotificationCursor) -> Result<(), NotifierError> {
         let Some(ended) = self.calls.ended() else { return Ok(()) };
         let error = ended.err().map(|reason| text::clean(&reason));
         if let Some(reason) = error.as_ref().filter(|_| error != state.error) {
@@ -344,7 +345,7 @@ impl Telling {
         self.keep(state.clone()).await
     }
 
-    async fn keep(&mut self, cursor: NotificationCursor) -> Result<(), HeraldError> {
+    async fn keep(&mut self, cursor: NotificationCursor) -> Result<(), NotifierError> {
         self.kept = cursor.seq;
         let operation = Operation::MoveNotificationCursor { profile: self.setup.profile.clone(), cursor };
         let _still = self.setup.clock.hold();

@@ -1,4 +1,4 @@
-//! A transaction at a glance: the symbols, words and cells that the dashboard's list and `hoptop list` share.
+//! The text of a transaction's row: the symbols, words and cells that the dashboard's list and `hoptop list` share.
 //!
 //! Every status is a symbol and a word, every severity a mark; colour is somebody else's. The symbols are ASCII, since
 //! others have an ambiguous width in some terminals (`mockups.md`).

@@ -1,4 +1,4 @@
-//! What a watch says on standard error about how polling and telling go: each of it once, as long as it stays so.
+//! What `watch` reports on standard error about polling and notification: each condition once, as long as it lasts.
 //!
 //! Pure: what was seen goes in, lines come out.
 
@@ -18,9 +18,9 @@ pub(super) enum Obstacle {
     OutOfReach,
 }
 
-/// What was said already.
+/// The conditions that were reported already.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Conditions {
     /// That another process should poll and says nothing.
     is_waiting: bool,
     /// That polling is paused.
@@ -29,8 +29,8 @@ pub(super) struct Said {
     untold: Vec<String>,
 }
 
-impl Said {
-    /// What is new of it, in lines for a person.
+impl Conditions {
+    /// Returns the new conditions, a line each.
     pub(super) fn news(&mut self, live: Option<&PollerReport>, untold: &[String], now: DateTime<Utc>) -> Vec<String> {
         let mut lines = Vec::new();
         let is_waiting = live.is_some_and(|report| report.health == PollerHealth::Waiting);
@@ -57,13 +57,13 @@ mod tests {
 
     #[test]
     fn each_trouble_is_said_once_and_again_when_it_comes_back() {
-        let mut said = Said::default();
+        let mut conditions = Conditions::default();
         let report = PollerReport { health: PollerHealth::Waiting, ..PollerReport::default() };
         let now = DateTime::UNIX_EPOCH;
         let untold = ["webhook: x".to_owned()];
-        assert_eq!(said.news(Some(&report), &untold, now).len(), 2);
-        assert_eq!(said.news(Some(&report), &untold, now), [""; 0]);
-        assert_eq!(said.news(None, &[], now), [""; 0]);
-        assert_eq!(said.news(None, &untold, now), ["an alert was not told: webhook: x"]);
+        assert_eq!(conditions.news(Some(&report), &untold, now).len(), 2);
+        assert_eq!(conditions.news(Some(&report), &untold, now), [""; 0]);
+        assert_eq!(conditions.news(None, &[], now), [""; 0]);
+        assert_eq!(conditions.news(None, &untold, now), ["an alert was not told: webhook: x"]);
     }
 }

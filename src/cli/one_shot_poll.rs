@@ -1,7 +1,7 @@
-//! An errand: one command that waits for answers of the service (`check`, `quote`).
+//! A poll for one command that waits for answers of the service (`check`, `quote`).
 //!
-//! What is wanted stands in the store. Whoever polls the profile carries it out within the budget; if nobody does, a
-//! poller of this process does just that and nothing else. It must never send a request by itself.
+//! The store holds the request. The poller of the profile sends it within the budget; if no process polls the profile, a poller
+//! of this process sends this request and nothing else. The module must never send a request by itself.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
 use super::{
+    background_poller::{Place, Polling, Running},
     complain,
     exit::Exit,
-    session::{Place, Polling, Running},
     signals,
 };
 use crate::{
@@ -26,9 +26,9 @@ use crate::{
     store::{Feed, Reader, Store, StoreError, Wake},
 };
 
-/// How an errand ended.
+/// How the wait for the answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum OneShotOutcome {
     /// With what was wanted.
     Done,
     /// Without, when it had waited for long enough.
@@ -40,7 +40,7 @@ pub enum Ended {
 }
 
 /// Where an answer is waited for, and how long.
-pub struct Errand<'a> {
+pub struct OneShotPoll<'a> {
     /// The profile, and where its budget lies.
     pub settings: &'a Settings,
     /// Where it stands what is wanted, and where the answer comes.
@@ -49,13 +49,13 @@ pub struct Errand<'a> {
     pub patience: Duration,
 }
 
-impl Errand<'_> {
+impl OneShotPoll<'_> {
     /// Waits until `done` finds what is wanted in the store.
     pub fn run(
         &self,
         polling: Polling,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
-    ) -> Result<Ended> {
+    ) -> Result<OneShotOutcome> {
         let Self { settings, store, patience } = *self;
         let fingerprint = polling.fingerprint.clone();
         super::runtime()?.block_on(async {
@@ -67,8 +67,8 @@ impl Errand<'_> {
             let ended = tokio::select! {
                 ended = wait((store, &clock), (&settings.profile, &fingerprint), done) => ended,
                 fault = poller.fault() => return Err(fault),
-                exit = signal => Ok(Ended::Stopped(exit)),
-                () = clock.sleep_until(over) => Ok(Ended::InVain),
+                exit = signal => Ok(OneShotOutcome::Stopped(exit)),
+                () = clock.sleep_until(over) => Ok(OneShotOutcome::InVain),
             };
             poller.stop().await?;
             ended
@@ -80,7 +80,7 @@ async fn wait(
     (store, clock): (&Store, &Clock),
     (profile, fingerprint): (&str, &str),
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
-) -> Result<Ended> {
+) -> Result<OneShotOutcome> {
     let mut commits = store.subscribe(Wake::AnyCommit)?;
     let last = read(store, Reader::last_change).await?;
     let mut told = false;
@@ -88,14 +88,14 @@ async fn wait(
         let now = clock.now().wall;
         let since = Since { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
         let done = done.clone();
-        match read(store, move |reader| Seen::look(reader, done, &since)).await? {
-            Seen::Done => return Ok(Ended::Done),
-            Seen::Obstacle(exit) => return Ok(Ended::Obstructed(exit)),
-            Seen::Waiting if !told => {
+        match read(store, move |reader| WaitState::look(reader, done, &since)).await? {
+            WaitState::Done => return Ok(OneShotOutcome::Done),
+            WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Obstructed(exit)),
+            WaitState::Waiting if !told => {
                 complain("another hoptop polls this store but says nothing, it may be suspended; waiting for it");
                 told = true;
             }
-            Seen::Waiting | Seen::Nothing => {}
+            WaitState::Waiting | WaitState::Nothing => {}
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
@@ -120,7 +120,7 @@ struct Since {
 }
 
 /// What a look into the store finds.
-enum Seen {
+enum WaitState {
     /// What is wanted.
     Done,
     /// What keeps it from coming.
@@ -131,7 +131,7 @@ enum Seen {
     Nothing,
 }
 
-impl Seen {
+impl WaitState {
     fn look(
         reader: &Reader,
         done: impl FnOnce(&Reader) -> Result<bool, StoreError>,

@@ -11,13 +11,13 @@ use crate::tui::{
 const NO_COLORS: &str = "Colours are off (NO_COLOR, --color never, or the config file): the theme stays mono.";
 
 /// The themes of one dashboard.
-pub(super) struct Wardrobe {
+pub(super) struct ThemeState {
     configured: Theme,
     /// What is shown.
     pub(super) worn: Theme,
 }
 
-impl Wardrobe {
+impl ThemeState {
     /// The one of the settings, or the one that was chosen instead of just that.
     pub(super) fn new(configured: Theme, chosen: Option<&ChosenTheme>) -> Self {
         let chosen = chosen.filter(|chosen| chosen.instead_of == configured.name());
@@ -40,9 +40,9 @@ impl Wardrobe {
 
 impl Dashboard {
     /// Shows another theme, and says so.
-    pub(super) fn dress(&mut self, wanted: Option<Shipped>) {
-        let outcome = self.wardrobe.put_on(wanted);
-        self.take(Msg::Dressed(outcome));
+    pub(super) fn set_theme(&mut self, wanted: Option<Shipped>) {
+        let outcome = self.theme_state.put_on(wanted);
+        self.take(Msg::ThemeSet(outcome));
     }
 }
 
@@ -57,18 +57,18 @@ mod tests {
 
     #[test]
     fn what_was_chosen_counts_until_the_settings_name_another() {
-        let mut wardrobe = Wardrobe::new(configured(Shipped::Default), None);
-        let chosen = wardrobe.put_on(Some(Shipped::Dark)).unwrap();
-        assert_eq!(wardrobe.worn.name(), "dark");
-        assert_eq!(Wardrobe::new(configured(Shipped::Default), chosen.as_ref()).worn.name(), "dark");
-        assert_eq!(Wardrobe::new(configured(Shipped::Light), chosen.as_ref()).worn.name(), "light");
-        assert_eq!((wardrobe.put_on(None).unwrap(), wardrobe.worn.name()), (None, "default"));
+        let mut theme_state = ThemeState::new(configured(Shipped::Default), None);
+        let chosen = theme_state.put_on(Some(Shipped::Dark)).unwrap();
+        assert_eq!(theme_state.worn.name(), "dark");
+        assert_eq!(ThemeState::new(configured(Shipped::Default), chosen.as_ref()).worn.name(), "dark");
+        assert_eq!(ThemeState::new(configured(Shipped::Light), chosen.as_ref()).worn.name(), "light");
+        assert_eq!((theme_state.put_on(None).unwrap(), theme_state.worn.name()), (None, "default"));
     }
 
     #[test]
     fn without_colours_nothing_is_put_on() {
-        let mut wardrobe = Wardrobe::new(Theme::new(false, false), None);
-        assert!(wardrobe.put_on(Some(Shipped::Dark)).is_err());
-        assert_eq!(wardrobe.worn.name(), "default");
+        let mut theme_state = ThemeState::new(Theme::new(false, false), None);
+        assert!(theme_state.put_on(Some(Shipped::Dark)).is_err());
+        assert_eq!(theme_state.worn.name(), "default");
     }
 }

@@ -25,8 +25,8 @@ use crate::{
         duration_stats::RouteKey,
         filter::{Filter, Named, Names},
         ids::{RowId, TxHash},
+        json_tree::JsonTree,
         notification,
-        outline::Outline,
     },
     store::{AlertCounts, AlertQuery, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
 };
@@ -63,9 +63,9 @@ pub(super) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreErr
         found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
     };
     let before = with_body.find(alike).transpose()?;
-    let outline = Outline::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
+    let json_tree = JsonTree::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
     let before = before.map(|(answer, _)| answer.last_at);
-    Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, outline }))
+    Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, json_tree }))
 }
 
 /// The next transaction with an alert in a list, behind a row or before it, and on from the list's other end; none if no other has

@@ -44,17 +44,17 @@ impl Bench {
         testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
 
-    fn state(&self, way: &str) -> Option<NotificationCursor> {
+    fn state(&self, channel: &str) -> Option<NotificationCursor> {
         let cursors = self.setup.store.reader().unwrap().notification_cursors("default").unwrap();
-        cursors.into_iter().find(|cursor| cursor.channel == way)
+        cursors.into_iter().find(|cursor| cursor.channel == channel)
     }
 
     /// Waits until that holds of a way.
-    async fn until(&self, way: &str, holds: impl Fn(&NotificationCursor) -> bool) -> NotificationCursor {
+    async fn until(&self, channel: &str, holds: impl Fn(&NotificationCursor) -> bool) -> NotificationCursor {
         let mut commits = self.setup.store.subscribe(Wake::AnyCommit).unwrap();
         loop {
             commits.mark_unchanged();
-            if let Some(state) = self.state(way).filter(&holds) {
+            if let Some(state) = self.state(channel).filter(&holds) {
                 return state;
             }
             tokio::time::timeout(Duration::from_secs(30), commits.changed()).await.expect("it never holds").unwrap();
@@ -109,23 +109,23 @@ fn appends_to(file: &std::path::Path) -> Vec<String> {
 async fn a_webhook_is_told_what_comes_and_after_a_restart_what_came_meanwhile() {
     let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
     bench.raise(1);
-    let herald = Herald::start(&bench.setup, vec![Way::Webhook(webhook.clone())]).await.unwrap();
+    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
     let begun = bench.until("webhook", |_| true).await;
     bench.raise(2);
     bench.raise(10);
     bench.until("webhook", |state| state.seq > begun.seq).await;
-    herald.finish(Duration::from_secs(30)).await;
+    notify.finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [raised(2)], "neither what was before, nor another profile's");
     bench.raise(3);
     bench.raise(4);
-    Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap().finish(Duration::from_secs(30)).await;
+    Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap().finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [raised(3), raised(4)]);
 }
 
 #[tokio::test]
 async fn a_webhook_is_told_again_until_it_takes_it_and_what_it_refuses_is_left() {
     let (bench, (webhook, posts)) = (Bench::new(), service(&[503, 429, 204, 400, 200]));
-    let herald = Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap();
+    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
     let begun = bench.until("webhook", |_| true).await;
     bench.raise(1);
     let failing = bench.until("webhook", |state| state.error.is_some()).await;
@@ -140,7 +140,7 @@ async fn a_webhook_is_told_again_until_it_takes_it_and_what_it_refuses_is_left()
     assert_eq!(refused.error.as_deref(), Some("127.0.0.1 refused it with HTTP 400; it isn't sent again"));
     bench.raise(3);
     bench.until("webhook", |state| state.error.is_none()).await;
-    herald.finish(Duration::from_secs(30)).await;
+    notify.finish(Duration::from_secs(30)).await;
     let posts: Vec<_> = posts.try_iter().collect();
     let ids: Vec<_> = posts.iter().map(|(id, _)| id.as_str()).collect();
     assert!(ids[0] == ids[1] && ids[1] == ids[2] && ids[2] != ids[3], "{ids:?}");
@@ -151,9 +151,9 @@ async fn a_webhook_is_told_again_until_it_takes_it_and_what_it_refuses_is_left()
 #[tokio::test]
 async fn one_of_two_processes_tells_and_the_other_takes_over() {
     let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
-    let first = Herald::start(&bench.setup, vec![Way::Webhook(webhook.clone())]).await.unwrap();
+    let first = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
     let begun = bench.until("webhook", |_| true).await;
-    let second = Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap();
+    let second = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
     bench.raise(1);
     let told = bench.until("webhook", |state| state.seq > begun.seq).await;
     first.finish(Duration::from_secs(30)).await;
@@ -171,7 +171,7 @@ async fn a_command_gets_each_event_and_its_failure_is_kept_until_it_goes_well() 
     let script = format!("cat >> {}; test ! -e {}", heard.display(), broken.display());
     let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
     bench.raise(1);
-    let herald = Herald::start(&bench.setup, vec![Way::Command(words.clone())]).await.unwrap();
+    let notify = Notifier::start(&bench.setup, vec![Channel::Command(words.clone())]).await.unwrap();
     let begun = bench.until("on_alert", |_| true).await;
     std::fs::write(&broken, "").unwrap();
     bench.raise(2);
@@ -181,10 +181,10 @@ async fn a_command_gets_each_event_and_its_failure_is_kept_until_it_goes_well() 
     std::fs::remove_file(&broken).unwrap();
     bench.raise(3);
     bench.until("on_alert", |state| state.error.is_none()).await;
-    herald.finish(Duration::from_secs(30)).await;
+    notify.finish(Duration::from_secs(30)).await;
     // What comes while nobody is there isn't called for afterwards.
     bench.raise(4);
-    Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap().finish(Duration::from_secs(30)).await;
+    Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap().finish(Duration::from_secs(30)).await;
     let heard = std::fs::read_to_string(heard).unwrap();
     assert_eq!(heard, format!("{}\n{}\n", raised(2), raised(3)));
 }
@@ -215,11 +215,11 @@ async fn what_stands_far_down_the_feed_is_told_before_the_end() {
     let bench = Bench::new();
     let heard = bench.folder.path().join("heard");
     let words = appends_to(&heard);
-    let herald = Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap();
+    let notify = Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap();
     let many = (100..100 + 3 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
     testing::track(&bench.setup.store, "default", many, at(0));
     bench.raise(1);
-    herald.finish(Duration::from_secs(30)).await;
+    notify.finish(Duration::from_secs(30)).await;
     assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{}\n", raised(1)));
 }
 
@@ -229,9 +229,9 @@ async fn who_takes_over_calls_for_what_came_in_between() {
     let bench = Bench::new();
     let heard = bench.folder.path().join("heard");
     let words = appends_to(&heard);
-    let first = Herald::start(&bench.setup, vec![Way::Command(words.clone())]).await.unwrap();
+    let first = Notifier::start(&bench.setup, vec![Channel::Command(words.clone())]).await.unwrap();
     let begun = bench.until("on_alert", |_| true).await;
-    let second = Herald::start(&bench.setup, vec![Way::Command(words)]).await.unwrap();
+    let second = Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap();
     bench.raise(1);
     bench.until("on_alert", |state| state.seq > begun.seq).await;
     first.finish(Duration::from_secs(30)).await;
@@ -245,11 +245,11 @@ async fn who_takes_over_calls_for_what_came_in_between() {
 #[tokio::test]
 async fn how_far_it_is_is_kept_also_where_there_is_nothing_to_tell() {
     let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
-    let herald = Herald::start(&bench.setup, vec![Way::Webhook(webhook)]).await.unwrap();
+    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
     let begun = bench.until("webhook", |_| true).await;
     let many = (100..100 + FAR + 2 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
     testing::track(&bench.setup.store, "default", many, at(0));
     bench.until("webhook", |state| state.seq > begun.seq + FAR).await;
-    herald.finish(Duration::from_secs(30)).await;
+    notify.finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [""; 0]);
 }
