@@ -104,8 +104,13 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
         Some(RouterStatus::NotFound) if tx.age(now) < tx.not_found_limit() => Situation::Indexing,
-        Some(_) if now >= tx.deadline().at => Situation::Unconfirmed,
-        Some(_) => Situation::Waiting,
+        Some(RouterStatus::Ongoing | RouterStatus::NotFound) if now >= tx.deadline().at => Situation::Unconfirmed,
+        Some(RouterStatus::Ongoing | RouterStatus::NotFound) => Situation::Waiting,
+        // Each of these has an alert's rule, which held above.
+        Some(RouterStatus::NeedsGas) => Situation::Alert(Rule::NeedsGas),
+        Some(RouterStatus::PartialSuccess) => Situation::Alert(Rule::PartialSuccess),
+        Some(RouterStatus::Refund) => Situation::Alert(Rule::Refund),
+        Some(RouterStatus::Unknown(_)) => Situation::Alert(Rule::Regressed),
     }
 }
 

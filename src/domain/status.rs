@@ -54,12 +54,18 @@ impl RouterStatus {
 
     /// Whether this status alone ends a transaction. A refund ends it only after it has been watched for a while.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::Success | Self::PartialSuccess)
+        match self {
+            Self::Success | Self::PartialSuccess => true,
+            Self::NeedsGas | Self::Ongoing | Self::NotFound | Self::Refund | Self::Unknown(_) => false,
+        }
     }
 
     /// Whether time is the only thing that it waits for, so that the deadline applies.
     pub fn is_waiting(&self) -> bool {
-        matches!(self, Self::Ongoing | Self::NotFound)
+        match self {
+            Self::Ongoing | Self::NotFound => true,
+            Self::Success | Self::NeedsGas | Self::PartialSuccess | Self::Refund | Self::Unknown(_) => false,
+        }
     }
 }
 

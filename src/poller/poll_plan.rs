@@ -183,7 +183,9 @@ fn forecast<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats, 
             let is_new = tx.age(now.wall) <= indexing.quantile(Quantile::P95);
             Forecast::Lognormal(if is_new { indexing } else { duration_stats.settling(tx) })
         }
-        Some(_) => Forecast::Lognormal(duration_stats.settling(tx)),
+        Some(
+            RouterStatus::Ongoing | RouterStatus::Success | RouterStatus::PartialSuccess | RouterStatus::Unknown(_),
+        ) => Forecast::Lognormal(duration_stats.settling(tx)),
     }
 }
 
