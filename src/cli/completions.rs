@@ -74,7 +74,12 @@ pub fn answer_a_shell() {
 /// Transactions: the newest, or those whose hash begins so.
 pub fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let candidate = |tx: TransactionHeader| {
-        let help = format!("{} {} {}", row_text::status_of(&tx), row_text::route(&tx), row_text::ticket(&tx));
+        let help = format!(
+            "{} {} {}",
+            row_text::status_of(&tx),
+            row_text::route(&tx),
+            row_text::ticket_or_label(&tx).unwrap_or("-")
+        );
         Some(plain(tx.params.transaction_id.as_str())?.help(Some(text::clean(&help).into())))
     };
     let found = read(|reader| reader.with_hash_beginning(typed.to_str()?, MOST).ok());

@@ -182,7 +182,7 @@ fn row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8]
         row_text::route(tx),
         span::short(tx.age(now)),
         row_text::due(tx, now),
-        width::cut(row_text::ticket(tx), WIDEST, ellipsis),
+        width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), WIDEST, ellipsis),
         row_text::checked(tx, now),
     ]
 }

@@ -107,7 +107,7 @@ pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         false => (Operation::Undo { profile }, "taken back"),
     };
     let turned = cx.store.apply(operation, cx.now.wall).wait()?.reversed()?;
-    let Some(Reversal { summary, about, done: count, left }) = turned else {
+    let Some(Reversal { summary, about, done: count, left, .. }) = turned else {
         let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
         writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
         return Ok(Exit::Error);

@@ -157,9 +157,9 @@ pub fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
     tx.state.last_changed_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
 }
 
-/// The ticket, or else the first label.
-pub fn ticket<R>(tx: &Transaction<R>) -> &str {
-    tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str)).unwrap_or("-")
+/// Returns the ticket, or else the first label, if there is one.
+pub fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
+    tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -140,7 +140,7 @@ pub(super) fn take_back(context: &WriteContext) -> Result<String, StoreError> {
         || "There is nothing to take back.".into(),
         |turned| {
             // Taking back an import is much, for a key.
-            let stopped = turned.done > 0 && turned.summary.starts_with("track ");
+            let stopped = turned.done > 0 && turned.stopped_import;
             let until = || format!("; they are kept, and polled no more until {}", context.keys.shown(Id::Redo));
             sentence(("Taken back", &context.whose), &turned, &if stopped { until() } else { String::new() })
         },

@@ -20,7 +20,7 @@ use crate::{
             alerts,
             changes::{self, Entry},
             notes, transactions,
-            undo_history::{self, Polling, Step, WrittenHandling},
+            undo_history::{self, Polling, RecordedEdit, Step, WrittenHandling},
         },
     },
 };
@@ -36,6 +36,8 @@ pub struct Reversal {
     pub done: usize,
     /// How many steps were left out, since something else happened to what they changed.
     pub left: usize,
+    /// Whether an import was undone, so that its transactions are kept and no longer polled.
+    pub stopped_import: bool,
 }
 
 /// In which direction the steps of an edit go.
@@ -76,29 +78,39 @@ impl Pass {
 
 /// Reverses the last edit of a profile that isn't reversed; `None` if there is none.
 pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
-    let Some(mut edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
-    let mut reversal = Reversal { about: about(db, &edit.steps)?, summary: edit.summary.clone(), done: 0, left: 0 };
-    // The last step goes first.
-    for step in edit.steps.iter_mut().rev() {
-        reversal.count(carry_out(db, step, Pass { direction: Direction::Undo, at })?);
-    }
-    undo_history::update(db, profile, &edit, Some(at))?;
-    let what = What::TakenBack { summary: edit.summary };
-    changes::append(db, &Entry::of_profile(profile, at), &what)?;
-    Ok(Some(reversal))
+    let Some(edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
+    let what = What::TakenBack { summary: edit.summary.clone() };
+    replay(db, profile, edit, Pass { direction: Direction::Undo, at }, &what).map(Some)
 }
 
 /// Applies the edit of a profile again that was reversed last; `None` if there is none, or another edit came since.
 pub(super) fn redo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
-    let Some(mut edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
-    let mut reversal = Reversal { about: about(db, &edit.steps)?, summary: edit.summary.clone(), done: 0, left: 0 };
-    for step in &mut edit.steps {
-        reversal.count(carry_out(db, step, Pass { direction: Direction::Redo, at })?);
+    let Some(edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
+    let what = What::DoneAgain { summary: edit.summary.clone() };
+    replay(db, profile, edit, Pass { direction: Direction::Redo, at }, &what).map(Some)
+}
+
+/// Carries out the steps of a recorded edit, and says so in the feed.
+fn replay(
+    db: &Connection,
+    profile: &str,
+    mut edit: RecordedEdit,
+    pass: Pass,
+    what: &What,
+) -> Result<Reversal, StoreError> {
+    let (about, is_undo) = (about(db, &edit.steps)?, pass.direction == Direction::Undo);
+    let is_import = edit.steps.iter().any(|step| matches!(step, Step::Tracked { .. }));
+    let mut reversal =
+        Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, stopped_import: is_undo && is_import };
+    // The last step is reversed first.
+    let steps: &mut dyn Iterator<Item = &mut Step> =
+        if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
+    for step in steps {
+        reversal.count(carry_out(db, step, pass)?);
     }
-    undo_history::update(db, profile, &edit, None)?;
-    let what = What::DoneAgain { summary: edit.summary };
-    changes::append(db, &Entry::of_profile(profile, at), &what)?;
-    Ok(Some(reversal))
+    undo_history::update(db, profile, &edit, is_undo.then_some(pass.at))?;
+    changes::append(db, &Entry::of_profile(profile, pass.at), what)?;
+    Ok(reversal)
 }
 
 impl Reversal {

@@ -59,9 +59,8 @@ fn raised(model: &Model, news: &Changes) -> Option<Effect> {
 
 /// A transaction in a few words.
 fn about(tx: &Transaction) -> String {
-    let ticket = row_text::ticket(tx);
-    let (hash, route) = (tx.params.transaction_id.short("..."), row_text::route(tx));
-    if ticket.is_empty() { format!("{hash} {route}") } else { format!("{hash} {route} {ticket}") }
+    let ticket = row_text::ticket_or_label(tx).map_or_else(String::new, |ticket| format!(" {ticket}"));
+    format!("{} {}{ticket}", tx.params.transaction_id.short("..."), row_text::route(tx))
 }
 
 /// What is open and was removed can't stay open.
@@ -126,4 +125,18 @@ pub(super) fn on_history(model: &mut Model, row: RowId, (listed, history): (Opti
         model.take_apart(listed);
     }
     model.history = Some((row, history));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures;
+
+    #[test]
+    fn notification_names_the_ticket_if_there_is_one() {
+        let mut tx = fixtures::transaction(1);
+        assert!(about(&tx).ends_with(&row_text::route(&tx)), "{}", about(&tx));
+        tx.params.ticket = Some("SUP-1".into());
+        assert!(about(&tx).ends_with(" SUP-1"), "{}", about(&tx));
+    }
 }

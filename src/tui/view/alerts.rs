@@ -179,7 +179,9 @@ fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Col
             };
             (said, look.theme.dim())
         }
-        Column::Ticket => (of_transaction.map_or("-", row_text::ticket).to_owned(), look.theme.dim()),
+        Column::Ticket => {
+            (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), look.theme.dim())
+        }
     }
 }
 

@@ -121,7 +121,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Age => (span::short(tx.age(now)), Style::new()),
         Column::Due => (row_text::due(tx, now), due(look, tx)),
         Column::Profile => (text::clean(&tx.profile), theme.dim()),
-        Column::Ticket => (row_text::ticket(tx).to_owned(), theme.dim()),
+        Column::Ticket => (row_text::ticket_or_label(tx).unwrap_or("-").to_owned(), theme.dim()),
         Column::Checked => (row_text::checked(tx, now), theme.dim()),
         Column::Changed => (row_text::changed(tx, now), theme.dim()),
         Column::Labels => (tx.labels.join(" "), theme.dim()),
