@@ -83,21 +83,26 @@ pub enum QuoteWork {
 }
 
 impl Work {
-    /// Whether it takes alerts on, or snoozes them.
-    pub fn sets_aside(&self) -> bool {
+    /// Whether the work acknowledges or snoozes alerts.
+    pub fn handles_alerts(&self) -> bool {
         match self {
             Self::Edit(edit) => matches!(edit, Edit::Acknowledge { .. } | Edit::Snooze { .. }),
             Self::Acknowledge { .. } | Self::Snooze { .. } | Self::SnoozeAlert { .. } => true,
-            _ => false,
+            Self::Unacknowledge(_) | Self::Export { .. } => false,
         }
     }
 
-    /// The transactions that nothing more is to be done with after it, as far as these are named: who acknowledges five may want
-    /// to put a label on the same five.
-    pub fn deals_with(&self) -> &[RowId] {
+    /// Returns the transactions that need no further work after this one, as far as the work names them: after an
+    /// acknowledgement of five a person may want to label the same five.
+    pub fn completed_transactions(&self) -> &[RowId] {
         match self {
             Self::Edit(Edit::Untrack { transactions }) => transactions,
-            _ => &[],
+            Self::Edit(_)
+            | Self::Acknowledge { .. }
+            | Self::Unacknowledge(_)
+            | Self::Snooze { .. }
+            | Self::SnoozeAlert { .. }
+            | Self::Export { .. } => &[],
         }
     }
 }

@@ -365,7 +365,17 @@ impl Dashboard {
             Effect::DoAgain => self.write(at, writes::do_again),
             Effect::Quote(work) => self.quote(work, at),
             Effect::LookAt(open) => self.look_at(open, at),
-            reading => self.look(reading, at),
+            Effect::LoadHistory(row) => self.load_history(row),
+            Effect::LoadBody(row) => self.load_body(row),
+            Effect::LoadPage(request) => self.want_page(request),
+            Effect::Count => self.counting.wanted = true,
+            Effect::FindAlert { row, forwards } => self.find_alert((row, forwards), at),
+            Effect::LoadAlerts => self.load_alerts(at),
+            Effect::LoadStatistics => self.load_statistics(),
+            Effect::LoadLog(known) => self.load_log(known),
+            Effect::FindMarks(wanted) => self.find_marks(wanted, at),
+            Effect::FindNames(of, beginning) => self.find_names(of, beginning),
+            Effect::FindKnown(hashes) => self.find_known(hashes),
         }
     }
 }

@@ -9,9 +9,13 @@ use chrono::{DateTime, Utc};
 use super::Dashboard;
 use crate::{
     clock::{Mono, Now},
+    domain::{
+        filter::Named,
+        ids::{RowId, TxHash},
+    },
     store::{AlertQuery, Known, Reader, SharedReader, StoreError},
     tui::{
-        effect::Effect,
+        effect::Markable,
         model::list::PageRequest,
         queries, tail,
         update::{Heard, Msg},
@@ -56,8 +60,28 @@ impl Counting {
 }
 
 impl Dashboard {
-    pub(super) fn read_statistics(&mut self, profile: String) {
-        let (reader, clock) = (self.charts.clone(), self.clock.clone());
+    pub(super) fn load_history(&mut self, row: RowId) {
+        self.read(&self.details.clone(), move |reader| {
+            queries::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
+        });
+    }
+
+    pub(super) fn load_body(&mut self, row: RowId) {
+        self.read(&self.details.clone(), move |reader| {
+            queries::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
+        });
+    }
+
+    pub(super) fn load_alerts(&mut self, at: DateTime<Utc>) {
+        let reader = self.details.clone();
+        self.spawn(move || {
+            Msg::Alerts(reader.read(|reader| queries::alert_page(reader, at)).map_err(|error| error.to_string()))
+        });
+    }
+
+    /// Reads the charts with a reader of their own, so that nothing else waits for what costs as much as is tracked.
+    pub(super) fn load_statistics(&mut self) {
+        let (reader, clock, profile) = (self.charts.clone(), self.clock.clone(), self.model.setting.profile.clone());
         self.spawn(move || {
             let began = clock.now();
             let read = reader.read(|reader| queries::statistics(reader, &profile, began.wall));
@@ -66,55 +90,32 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn read_log(&mut self, known: Option<u64>) {
+    pub(super) fn load_log(&mut self, known: Option<u64>) {
         let log = self.log.clone();
         self.spawn(move || Msg::Log(log.map_or(Err("There is no log here.".into()), |log| tail::read(&log, known))));
     }
 
-    /// Reads what an effect asks for.
-    pub(super) fn look(&mut self, effect: Effect, at: DateTime<Utc>) {
-        match effect {
-            Effect::LoadHistory(row) => self.read(&self.details.clone(), move |reader| {
-                queries::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
-            }),
-            Effect::LoadBody(row) => self.read(&self.details.clone(), move |reader| {
-                queries::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
-            }),
-            Effect::LoadPage(request) => self.want_page(request),
-            Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, forwards } => {
-                let filter = self.model.list.listed();
-                self.read(&self.details.clone(), move |reader| {
-                    queries::alert(reader, (&filter, at), (row, forwards)).map(Msg::FoundAlert)
-                });
-            }
-            Effect::LoadAlerts => {
-                let reader = self.details.clone();
-                self.spawn(move || {
-                    Msg::Alerts(
-                        reader.read(|reader| queries::alert_page(reader, at)).map_err(|error| error.to_string()),
-                    )
-                });
-            }
-            Effect::LoadStatistics => self.read_statistics(self.model.setting.profile.clone()),
-            Effect::LoadLog(known) => self.read_log(known),
-            Effect::FindMarks(wanted) => {
-                let filter = self.model.list.listed();
-                self.read(&self.details.clone(), move |reader| {
-                    queries::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
-                });
-            }
-            Effect::FindNames(of, beginning) => {
-                self.read(&self.details.clone(), move |reader| queries::names(reader, of, beginning).map(Msg::Names))
-            }
-            Effect::FindKnown(hashes) => {
-                let profile = self.model.setting.profile.clone();
-                self.read(&self.details.clone(), move |reader| {
-                    queries::known(reader, &profile, &hashes).map(Msg::Known)
-                })
-            }
-            _ => {}
-        }
+    pub(super) fn find_alert(&mut self, from: (RowId, bool), at: DateTime<Utc>) {
+        let filter = self.model.list.listed();
+        self.read(&self.details.clone(), move |reader| {
+            queries::alert(reader, (&filter, at), from).map(Msg::FoundAlert)
+        });
+    }
+
+    pub(super) fn find_marks(&mut self, wanted: Markable, at: DateTime<Utc>) {
+        let filter = self.model.list.listed();
+        self.read(&self.details.clone(), move |reader| {
+            queries::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+        });
+    }
+
+    pub(super) fn find_names(&mut self, of: Named, beginning: String) {
+        self.read(&self.details.clone(), move |reader| queries::names(reader, of, beginning).map(Msg::Names));
+    }
+
+    pub(super) fn find_known(&mut self, hashes: Vec<TxHash>) {
+        let profile = self.model.setting.profile.clone();
+        self.read(&self.details.clone(), move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
     }
 
     /// Does blocking work on the pool; what it returns comes back as a message.

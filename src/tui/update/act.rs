@@ -51,7 +51,7 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
     let is_said = prompt::on_worked(model, work, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
-            model.marks.served(work.deals_with());
+            model.marks.served(work.completed_transactions());
             let left = model.marks.count();
             let text = match work {
                 Work::Export { .. } | Work::SnoozeAlert { .. } => text,

@@ -8,6 +8,7 @@ mod alerts;
 mod aside;
 mod columns;
 mod detail;
+mod dispatch;
 mod filter;
 mod help;
 mod marks;
@@ -26,35 +27,21 @@ use std::{collections::HashMap, time::Duration};
 
 use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
 
-pub use self::{offer::Copied, quote::QuoteHeard};
+use self::dispatch::no_effects;
+pub use self::{dispatch::dispatch, offer::Copied, quote::QuoteHeard};
 use super::{
     command::{Context, Id},
-    effect::{Effect, Markable, Work},
+    effect::{Effect, Work},
     keymap,
     model::{
-        Model, Overlay, Overview, Screen, Tone,
-        alerts::AlertPage,
-        help::HelpPage,
-        history::History,
-        list::{PageRequest, Tab},
-        log::LogTail,
-        memory::ChosenTheme,
-        polled::Polled,
-        prompt::Purpose,
-        raw::Body,
-        stats::Statistics,
+        Model, Overlay, Overview, Screen, Tone, alerts::AlertPage, history::History, list::PageRequest, log::LogTail,
+        memory::ChosenTheme, polled::Polled, raw::Body, stats::Statistics,
     },
     view,
 };
 use crate::{
     clock::Now,
-    domain::{
-        alert::Alert,
-        answer::{self, Format},
-        filter::Names,
-        ids::RowId,
-        transaction::Transaction,
-    },
+    domain::{alert::Alert, filter::Names, ids::RowId, transaction::Transaction},
     intake,
     store::{Changes, ImportReport, Listed, Page},
 };
@@ -151,8 +138,8 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     model.charts.height = view::routes_height(model);
     let mut effects = take(model, message, now);
     model.end_snoozes(now.wall);
-    let sets_aside = |effect: &Effect| matches!(effect, Effect::Work(work) if work.sets_aside());
-    if model.screen == Screen::Alerts && effects.iter().any(sets_aside) {
+    let handles_alerts = |effect: &Effect| matches!(effect, Effect::Work(work) if work.handles_alerts());
+    if model.screen == Screen::Alerts && effects.iter().any(handles_alerts) {
         model.alert_list.select_next_firing();
     }
     if is_free && !matches!(model.overlay, Overlay::None) {
@@ -170,6 +157,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
 }
 
 /// What the message itself does; what follows from that is `update`'s.
+#[expect(clippy::unit_arg, reason = "a message that changes the model alone stands in one line, like the others")]
 fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
         Msg::Key(key) => on_key(model, key, now),
@@ -189,41 +177,20 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
-        message @ (Msg::Resize(..)
-        | Msg::History(..)
-        | Msg::Body(..)
-        | Msg::FoundAlert(_)
-        | Msg::Alerts(_)
-        | Msg::FoundMarks(_)
-        | Msg::Names(_)
-        | Msg::Trouble(_)
-        | Msg::Worked(..)
-        | Msg::Done(_)
-        | Msg::Fault(_)
-        | Msg::NotRead(_)
-        | Msg::CopyByTerminal(_)) => {
-            note(model, message, now);
-            Vec::new()
-        }
-    }
-}
-
-/// Takes in what changes nothing but the model.
-fn note(model: &mut Model, message: Msg, now: Now) {
-    match message {
-        Msg::Resize(columns, rows) => on_resize(model, (columns, rows)),
-        Msg::History(row, read) => news::on_history(model, row, *read),
-        Msg::Body(row, body) => detail::on_body(model, row, *body),
-        Msg::FoundAlert(Some(row)) => model.list.want(row),
-        Msg::FoundAlert(None) => model.tell(Tone::Bad, "No other of these has an alert.", now.mono),
-        Msg::Alerts(read) => alerts::on_read(model, read, now.mono),
-        Msg::FoundMarks(found) => marks::on_found(model, found, now.mono),
-        Msg::Names(names) => filter::on_names(model, names),
-        Msg::Trouble(trouble) => model.trouble = trouble,
-        Msg::Worked(work, outcome) => act::on_worked(model, &work, outcome, now.mono),
-        Msg::Done(text) => model.tell(Tone::Good, text, now.mono),
-        Msg::Fault(text) | Msg::NotRead(text) => model.tell(Tone::Bad, text, now.mono),
-        _ => {}
+        Msg::Resize(columns, rows) => no_effects(on_resize(model, (columns, rows))),
+        Msg::History(row, read) => no_effects(news::on_history(model, row, *read)),
+        Msg::Body(row, body) => no_effects(detail::on_body(model, row, *body)),
+        Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
+        Msg::FoundAlert(None) => no_effects(model.tell(Tone::Bad, "No other of these has an alert.", now.mono)),
+        Msg::Alerts(read) => no_effects(alerts::on_read(model, read, now.mono)),
+        Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
+        Msg::Names(names) => no_effects(filter::on_names(model, names)),
+        Msg::Trouble(trouble) => no_effects(model.trouble = trouble),
+        Msg::Worked(work, outcome) => no_effects(act::on_worked(model, &work, outcome, now.mono)),
+        Msg::Done(text) => no_effects(model.tell(Tone::Good, text, now.mono)),
+        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.tell(Tone::Bad, text, now.mono)),
+        // The loop copies the text itself, and sends `Copied` instead.
+        Msg::CopyByTerminal(_) => Vec::new(),
     }
 }
 
@@ -317,158 +284,6 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Some(id) => dispatch(model, id, now),
         None => Vec::new(),
     }
-}
-
-/// Carries a command out.
-pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
-    if act::lacks_one(model, id) {
-        let why = if model.screen == Screen::Alerts { "No alert" } else { "No transaction" };
-        model.tell(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
-        return Vec::new();
-    }
-    match id {
-        Id::Quit | Id::QuitRoot => vec![Effect::Quit],
-        Id::Redraw => vec![Effect::Redraw],
-        Id::Suspend => vec![Effect::Suspend],
-        Id::Copy => offer::copy(model, now),
-        Id::Browser => offer::browse(model, now),
-        Id::Links => offer::links(model, now),
-        Id::PollNow => poll::selected(model, now),
-        Id::PollMarked => poll::marked(model, now),
-        Id::Pause => poll::pause(model, now),
-        Id::Answer => answer(model, now),
-        Id::Untrack => act::untrack(model, now.mono),
-        Id::Unacknowledge => act::unacknowledge(model, now.mono),
-        Id::Undo => vec![Effect::TakeBack],
-        Id::Redo => vec![Effect::DoAgain],
-        Id::Alerts => alerts::begin(model, now.mono),
-        Id::Stats => aside::open(model, Screen::Stats, now.mono),
-        Id::Log => aside::open(model, Screen::Log, now.mono),
-        Id::Report => aside::report(model, now),
-        Id::Back if model.is_aside() && matches!(model.overlay, Overlay::None | Overlay::Palette(_)) => {
-            aside::back(model, now.mono)
-        }
-        Id::Back if !matches!(model.overlay, Overlay::Answer { .. }) => alerts::back(model, now.mono),
-        Id::FullScreen if model.screen == Screen::Detail => alerts::back(model, now.mono),
-        Id::Clear if model.marks.is_empty() && model.detour.is_none() => filter::set(model, ""),
-        Id::Clear if model.marks.is_empty() => alerts::back(model, now.mono),
-        Id::MarkRange => marks::range(model, now.mono),
-        Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
-        Id::Reverse => order::reverse(model, now),
-        Id::CopyPart => detail::copy(model, now),
-        Id::NextAlert => to_alert(model, true),
-        Id::PrevAlert => to_alert(model, false),
-        Id::Attention => show_tab(model, Tab::Attention),
-        Id::Active => show_tab(model, Tab::Active),
-        Id::Refunds => show_tab(model, Tab::Refunds),
-        Id::Done => show_tab(model, Tab::Done),
-        Id::All => show_tab(model, Tab::All),
-        id => {
-            turn(model, id, now);
-            Vec::new()
-        }
-    }
-}
-
-/// Carries out what changes nothing but the model.
-fn turn(model: &mut Model, id: Id, now: Now) {
-    match id {
-        Id::Acknowledge if model.screen == Screen::Alerts => alerts::acknowledge(model, now.mono),
-        Id::Acknowledge => act::acknowledge(model, now.mono),
-        Id::Snooze => act::snooze(model, now.mono),
-        Id::Note => act::ask(model, Purpose::Note, now.mono),
-        Id::Ticket => act::ticket(model, now.mono),
-        Id::Labels => act::ask(model, Purpose::Labels, now.mono),
-        Id::Export => act::export(model, now),
-        Id::Help => model.overlay = Overlay::Help(HelpPage::default()),
-        Id::NextState => model.alert_list.turn(true),
-        Id::PrevState => model.alert_list.turn(false),
-        Id::Open if model.screen == Screen::Alerts => alerts::enter(model, now.mono),
-        Id::Open if model.list.selected.is_some() => {
-            (model.list.chosen, model.alert_list.is_behind) = (true, false);
-            model.open_detail();
-        }
-        Id::Back => model.overlay = Overlay::None,
-        Id::Clear => model.marks.clear(),
-        Id::Mark => marks::toggle(model),
-        Id::Filter => filter::open(model),
-        Id::CommandLine => palette::open(model, ""),
-        Id::Sort => order::open(model),
-        Id::Columns => columns::open(model, 0),
-        Id::FullScreen if model.list.selected.is_some() => {
-            (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
-        }
-        Id::Pane => {
-            model.memory.pane = model.memory.pane.next();
-            model.tell(Tone::Good, model.memory.pane.words(), now.mono);
-        }
-        Id::Delete => palette::open(model, "delete "),
-        Id::Theme => theme::open(model),
-        Id::Add => model.overlay = Overlay::Add(Box::default()),
-        Id::Quote => quote::open(model),
-        Id::NextTab => model.detail.tab = model.detail.tab.beside(true),
-        Id::PrevTab => model.detail.tab = model.detail.tab.beside(false),
-        Id::Fold => model.detail.raw.turn(),
-        Id::Find => detail::open_find(model),
-        Id::Level => model.log.narrow(),
-        Id::Wrap if model.screen == Screen::Log => model.log.wrap = !model.log.wrap,
-        Id::NextMatch => model.detail.raw.to_match(true),
-        Id::PrevMatch => model.detail.raw.to_match(false),
-        Id::Changes => detail::turn_changes(model),
-        Id::Wrap => model.detail.raw.wrap = !model.detail.raw.wrap,
-        Id::Down => scroll(model, 1, now),
-        Id::Up => scroll(model, -1, now),
-        Id::HalfDown => scroll(model, half_page(model, now), now),
-        Id::HalfUp => scroll(model, -half_page(model, now), now),
-        Id::Top => scroll(model, isize::MIN, now),
-        Id::Bottom => scroll(model, isize::MAX, now),
-        _ => {}
-    }
-}
-
-/// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
-fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
-    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
-    if model.end_detour() {
-        // Where it began isn't asked for.
-        model.list.wanted = None;
-    }
-    model.show(tab);
-    model.look_again();
-    vec![Effect::Count]
-}
-
-fn half_page(model: &Model, now: Now) -> isize {
-    isize::from(u8::try_from(view::page(model, now) / 2).unwrap_or(u8::MAX)).max(1)
-}
-
-/// Moves in whatever has the focus: the help, the detail's lines, or the list.
-fn scroll(model: &mut Model, lines: isize, now: Now) {
-    let end = view::scroll_end(model, now);
-    match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => {
-            *scroll = scroll.saturating_add_signed(lines).min(end);
-        }
-        (_, Screen::Alerts) => model.alert_list.move_by(lines),
-        (_, Screen::Detail) => model.detail.move_by(lines, end),
-        (_, Screen::Stats) => model.charts.move_by(lines),
-        (_, Screen::Log) => model.log.move_by(lines, end),
-        (_, Screen::List) => model.list.move_by(lines),
-    }
-}
-
-fn to_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
-    model.list.selected.map(|row| Effect::FindAlert { row, forwards }).into_iter().collect()
-}
-
-/// Shows the reply about the selected transaction, and copies it.
-fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
-    let (zone, own) = (model.setting.zone, &model.setting.templates);
-    let Some(tx) = model.at_hand() else { return Vec::new() };
-    let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
-    model.list.chosen = true;
-    (model.overlay, model.copied) = (Overlay::Answer { text: text.clone(), scroll: 0 }, None);
-    vec![Effect::Copy(text)]
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{Effect, scroll, show_tab};
+use super::{
+    Effect,
+    dispatch::{scroll, show_tab},
+};
 use crate::{
     clock::Now,
     tui::{
