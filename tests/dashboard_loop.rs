@@ -360,7 +360,7 @@ async fn what_a_person_asks_for_is_polled_and_kept_in_the_history() {
         person.sees("success, after which nobody polls", |screen| shows(screen, "0xaaa", "+ success")).await;
         person.sees("no more polling", |screen| screen.contains("need 0.00 of")).await;
         person.press("r");
-        person.sees("the promise", |screen| screen.contains("Asked to be polled next")).await;
+        person.sees("the promise", |screen| screen.contains("Polled next")).await;
         ["Enter", "]", "]", "]"].iter().for_each(|key| person.press(key));
         person.sees("the second answer", |screen| screen.contains("poll    success (HTTP 200), 2 times")).await;
         let reader = person.store.reader().unwrap();
@@ -539,7 +539,7 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         person.sees("the prompt", |screen| screen.contains("Note on 3 marked")).await;
         person.send(Event::Paste("asked the provider".into()));
         person.press("Enter");
-        person.sees("notes", |screen| screen.contains("3 notes added; u takes this back.")).await;
+        person.sees("notes", |screen| screen.contains("3 notes added; u undoes this.")).await;
         let notes = || {
             let reader = person.store.reader().unwrap();
             let rows = reader.listing(&Filter::everything(), start()).all().unwrap();
@@ -547,12 +547,12 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         };
         assert_eq!(notes(), [1, 1, 1]);
         person.press("u");
-        person.sees("none", |screen| screen.contains("Taken back: a note (3 transactions)")).await;
+        person.sees("none", |screen| screen.contains("Undone: a note (3 transactions)")).await;
         // For the next word on the same ones.
         person.sees("the marks", |screen| screen.contains("3 marked (x)")).await;
         person.press("a");
         person.press("Enter");
-        person.sees("nothing new", |screen| screen.contains("Nothing was changed: it is acknowledged already")).await;
+        person.sees("nothing new", |screen| screen.contains("No change: already acknowledged")).await;
         person.press("*");
         // What is said of that comes when it has been read, and would take the place of what is said next.
         person.sees("all marked anew", |screen| screen.contains("3 marked (x): actions work on these")).await;
@@ -562,7 +562,7 @@ async fn a_marked_batch_is_worked_and_taken_back() {
         person.press("R");
         person.sees("polls", |screen| screen.contains("3 asked to be polled next (3 requests).")).await;
         person.press("A");
-        person.sees("the alerts", |screen| screen.contains("Nothing stands as an alert.")).await;
+        person.sees("the alerts", |screen| screen.contains("No active alerts.")).await;
         person.press("Esc");
         person.press("Esc");
         person.sees("no marks", |screen| !screen.contains("marked (x)")).await;

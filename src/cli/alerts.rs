@@ -1,4 +1,4 @@
-//! `hoptop alerts`, `ack` and `unack`: what stands as an alert, and who has taken it on. `snooze` has a file of its own.
+//! `hoptop alerts`, `ack` and `unack`: the active alerts, and how they are handled. `snooze` has a file of its own.
 //!
 //! When an alert is raised and cleared is decided elsewhere; nothing here clears one.
 
@@ -114,7 +114,7 @@ pub fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
         (false, false) if cx.in_words => print_sentences(&shown, &reader, cx)?,
         (false, false) => print_table(&shown, &reader, cx)?,
         (false, true) if args.resolved => writeln!(cx.out, "nothing was cleared in the last 24 hours")?,
-        (false, true) => writeln!(cx.out, "nothing stands as an alert")?,
+        (false, true) => writeln!(cx.out, "no active alerts")?,
     }
     Ok(Exit::Fine)
 }
@@ -264,7 +264,7 @@ fn numbers(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>>
         let Some(tx) = cx.find(name)? else { return Ok(Err(Exit::Error)) };
         let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
         if alerts.is_empty() {
-            writeln!(cx.err, "nothing stands as an alert for {}", tx.params.transaction_id.short(cx.ellipsis))?;
+            writeln!(cx.err, "no active alert for {}", tx.params.transaction_id.short(cx.ellipsis))?;
             return Ok(Err(Exit::Error));
         }
         numbers.extend(alerts.iter().map(|alert| alert.id));
@@ -295,7 +295,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
         assert!(out.contains("needs_gas") && out.contains("ago: asked"), "{out}");
         let (out, ..) = bench.run(|cx| super::super::untrack::undo(&Default::default(), cx).unwrap());
-        assert_eq!((out.as_str(), count(&bench)), ("taken back: acknowledge 1 alert (0x0000…0001)\n", 0));
+        assert_eq!((out.as_str(), count(&bench)), ("undone: acknowledge 1 alert (0x0000…0001)\n", 0));
         bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
         bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);
@@ -338,6 +338,6 @@ mod tests {
         let settled = UnackArgs { alerts: vec![format!("0x{:064x}", 1)] };
         let (out, err, exit) = bench.run(|cx| unack(&settled, cx).unwrap());
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
-        assert_eq!(err, "nothing stands as an alert for 0x0000…0001\nNothing was changed\n");
+        assert_eq!(err, "no active alert for 0x0000…0001\nNothing was changed\n");
     }
 }

@@ -120,77 +120,77 @@ enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The dashboard over a simulated service and a throw-away store: no account, no network
+    /// Open the dashboard on a simulated service and a temporary store: no account, no network
     Demo(DemoArgs),
     /// Track one transaction
     Add(AddArgs),
     #[command(after_help = import::EXAMPLES)]
     /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
     Import(ImportArgs),
-    /// What is tracked
+    /// List tracked transactions
     List(ListArgs),
     #[command(after_help = export::EXAMPLES)]
-    /// What is tracked, as CSV, JSON, NDJSON or Markdown
+    /// Export tracked transactions as CSV, JSON, NDJSON, Markdown or HTML
     Export(ExportArgs),
-    /// One transaction, whole, with its history
+    /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
-    /// Poll some transactions now, once each, and print them
+    /// Poll transactions now, once each, and print them
     Check(CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
-    /// The reply for a ticket: verdict, what to say, times, links
+    /// Print the reply for a ticket: verdict, what to say, times, links
     Answer(AnswerArgs),
     #[command(after_help = quote::EXAMPLES)]
-    /// Ask for a route; the quote is kept, so that `add --quote-id` knows its estimate
+    /// Ask for a route; the quote is stored, so that `add --quote-id` knows its estimate
     Quote(QuoteArgs),
     #[command(after_help = stats::EXAMPLES)]
-    /// Per route: count, outcomes, durations; the budget's use, and whether it is enough
+    /// Show statistics by route (outcomes, durations) and the use of the budget
     Stats(StatsArgs),
     #[command(after_help = alerts::EXAMPLES)]
-    /// What stands as an alert
+    /// List active alerts
     Alerts(AlertsArgs),
     #[command(after_help = alerts::EXAMPLES)]
-    /// Take alerts on
+    /// Acknowledge alerts
     Ack(AckArgs),
     #[command(after_help = snooze::EXAMPLES)]
-    /// Let alerts be for a while, or until something changes
+    /// Snooze alerts for a while, or until the status changes
     Snooze(SnoozeArgs),
     #[command(after_help = alerts::EXAMPLES)]
-    /// Take alerts on no more, or snooze them no more
+    /// Undo an acknowledgement or a snooze
     Unack(UnackArgs),
     #[command(after_help = untrack::UNTRACK_EXAMPLES)]
-    /// Stop polling some transactions; they are kept
+    /// Stop polling transactions; they are kept
     Untrack(UntrackArgs),
     #[command(after_help = untrack::DELETE_EXAMPLES)]
-    /// Remove some transactions, with all that is known of them
+    /// Delete transactions permanently, with all their history
     Delete(DeleteArgs),
     #[command(after_help = untrack::UNDO_EXAMPLES)]
-    /// Take back what was done last; the record of it stays
+    /// Undo the last change, or redo it; the history keeps both
     Undo(UndoArgs),
     #[command(after_help = backup::EXAMPLES)]
     /// Write a verified copy of the store to a file
     Backup(BackupArgs),
-    /// Check configuration, store, budget, clock, terminal and the way to the service, and say what to do
+    /// Check configuration, store, budget, clock, terminal and connection, and say what to do
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
-    /// The simulated service over HTTP, budget enforced, for trying any client
+    /// Serve the simulated service over HTTP, with its rate limit, to try any client
     Simulate(SimulateArgs),
     #[command(after_help = config::EXAMPLES)]
-    /// Every setting and where it came from; or a config file to begin with
+    /// Show every setting and its source, or print a first config file
     Config(ConfigArgs),
     #[command(after_help = completions::EXAMPLES)]
-    /// The script for a shell that completes commands, hashes, tickets, labels and profiles
+    /// Print the completion script for a shell
     Completions(CompletionsArgs),
     #[command(after_help = man::EXAMPLES)]
-    /// The manual page of hoptop, or of one command
+    /// Print the manual page of hoptop, or of one command
     Man(ManArgs),
 }
 
 impl Command {
-    /// Whether it reads or changes only what is there already, and so makes no store.
+    /// Returns whether the command only reads or changes an existing store, so that it must not create one.
     pub fn makes_nothing(&self) -> bool {
         match self {
             Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {

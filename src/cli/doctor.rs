@@ -270,7 +270,7 @@ fn alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
         return Ok(Finding::Warning(format!("the last alert was not told: {first}")));
     }
     Ok(Finding::Fine(match names.as_slice() {
-        [] => "nobody is told but who looks; on_alert and webhook in the config file tell others".into(),
+        [] => "no notifications; on_alert and webhook in the config file send alerts to others".into(),
         names => format!("told by {}", names.join(" and ")),
     }))
 }
@@ -334,7 +334,7 @@ mod tests {
             let (out, exit) = run(&mut bench, &ALL);
             (out.lines().find(|line| line.contains("  alerting")).unwrap().to_owned(), exit)
         };
-        assert!(said("").0.starts_with("ok     alerting  nobody is told but who looks"));
+        assert!(said("").0.starts_with("ok     alerting  no notifications"));
         assert!(said("on_alert = \"no-such-program-here\"").0.contains("there is no program no-such-program-here"));
         assert!(said("webhook = \"https://hooks.example/canary\"").0.ends_with("told by webhook"));
         let (line, exit) = said("webhook = \"http://hooks.example/canary\"");

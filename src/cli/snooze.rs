@@ -151,9 +151,9 @@ mod tests {
         assert_eq!(out, "1 acknowledged\n");
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
         for (expected, snoozed) in [
-            ("taken back: acknowledge 1 alert (0x0000…0001)\n", 1),
-            ("taken back: acknowledge or snooze 1 alert no more (0x0000…0002)\n", 2),
-            ("taken back: snooze 2 alerts\n", 0),
+            ("undone: acknowledge 1 alert (0x0000…0001)\n", 1),
+            ("undone: acknowledge or snooze 1 alert no more (0x0000…0002)\n", 2),
+            ("undone: snooze 2 alerts\n", 0),
         ] {
             let (out, ..) = bench.run(|cx| untrack::undo(&UndoArgs::default(), cx).unwrap());
             assert_eq!((out.as_str(), count(&bench, "is:snoozed", 60)), (expected, snoozed));

@@ -20,7 +20,7 @@ use crate::{
 pub const UNTRACK_EXAMPLES: &str = "\
 Examples:
   hoptop untrack 0x9f3c41                          polls it no more; it is kept, with its history
-  hoptop undo                                      takes that back
+  hoptop undo                                      undoes this
 
 Adding it again resumes it, too.";
 
@@ -29,7 +29,7 @@ pub const DELETE_EXAMPLES: &str = "\
 Examples:
   hoptop delete 0x9f3c41 --yes                     removes it, with its history, notes and alerts
 
-This can't be taken back; `hoptop untrack` only stops the polling. Backups that were made before have it as long as they are
+This can't be undone; `hoptop untrack` only stops the polling. Backups that were made before have it as long as they are
 kept: the last seven days'.";
 
 /// For the help.
@@ -61,10 +61,10 @@ pub struct DeleteArgs {
     pub yes: bool,
 }
 
-/// Take back.
+/// Undo.
 #[derive(Args, Clone, Debug, Default)]
 pub struct UndoArgs {
-    /// Do again what was taken back last
+    /// Redo the change that was undone last
     #[arg(long)]
     pub redo: bool,
 }
@@ -77,7 +77,7 @@ pub fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
     for (TransactionKey { hash, .. }, tracking) in &named {
         match tracking {
             Tracking::Untracked => writeln!(cx.out, "{hash} wasn't polled before")?,
-            _ => writeln!(cx.out, "{hash} is polled no more; it is kept (`hoptop undo` takes this back)")?,
+            _ => writeln!(cx.out, "{hash} is no longer polled; it is kept (`hoptop undo` undoes this)")?,
         }
     }
     Ok(Exit::Fine)
@@ -99,31 +99,31 @@ pub fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Takes back what was done last, or does it again.
+/// Undoes the last change, or redoes it.
 pub fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
     let profile = cx.profile.clone();
     let (operation, done) = match args.redo {
-        true => (Operation::Redo { profile }, "done again"),
-        false => (Operation::Undo { profile }, "taken back"),
+        true => (Operation::Redo { profile }, "redone"),
+        false => (Operation::Undo { profile }, "undone"),
     };
     let turned = cx.store.apply(operation, cx.now.wall).wait()?.reversed()?;
     let Some(Reversal { summary, about, done: count, left, .. }) = turned else {
-        let what = if args.redo { "was taken back, or something was done since" } else { "is there to be taken back" };
-        writeln!(cx.err, "nothing {what} in the profile {}", text::clean(&cx.profile))?;
+        let what = if args.redo {
+            "nothing to redo: nothing was undone, or another change followed"
+        } else {
+            "nothing to undo"
+        };
+        writeln!(cx.err, "{what} (profile {})", text::clean(&cx.profile))?;
         return Ok(Exit::Error);
     };
     if count == 0 {
-        writeln!(
-            cx.err,
-            "nothing is {done}: something else happened since to what was meant ({})",
-            text::clean(&summary)
-        )?;
+        writeln!(cx.err, "nothing {done}: other changes followed ({})", text::clean(&summary))?;
         return Ok(Exit::Error);
     }
     let about = about.map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short(cx.ellipsis))));
     writeln!(cx.out, "{done}: {}{about}", text::clean(&summary))?;
     if left > 0 {
-        writeln!(cx.err, "{left} of it stay as they are, since something else happened to them")?;
+        writeln!(cx.err, "{left} stay as they are, since other changes followed")?;
     }
     Ok(Exit::Fine)
 }
@@ -170,14 +170,14 @@ mod tests {
         assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
         assert!(stop(&mut bench, &[1]).0.ends_with("wasn't polled before\n"));
         let (out, ..) = bench.run(|cx| undo(&UndoArgs::default(), cx).unwrap());
-        assert_eq!(out, "taken back: stop polling (0x0000…0001)\n");
+        assert_eq!(out, "undone: stop polling (0x0000…0001)\n");
         assert_eq!(bench.transactions()[0].tracking, Tracking::Active);
         let (out, ..) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
-        assert_eq!(out, "done again: stop polling (0x0000…0001)\n");
+        assert_eq!(out, "redone: stop polling (0x0000…0001)\n");
         assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
         let (_, err, exit) = bench.run(|cx| undo(&UndoArgs { redo: true }, cx).unwrap());
         assert_eq!(exit, Exit::Error);
-        assert!(err.starts_with("nothing was taken back"), "{err}");
+        assert!(err.starts_with("nothing to redo"), "{err}");
     }
 
     #[test]

@@ -120,8 +120,8 @@ pub fn indexing_sentence(tx: &Transaction) -> Option<String> {
     let forecast = forecast::indexing(&tx.indexing);
     let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| span::long(forecast.quantile(quantile)));
     let basis = match tx.indexing.is_enough() {
-        true => format!("learned from {} of its source chain", tx.indexing.count),
-        false => "as is common".to_owned(),
+        true => format!("from {} on its source chain", tx.indexing.count),
+        false => "typical".to_owned(),
     };
     Some(format!("half are visible within {half}, 95 in 100 within {most} ({basis})"))
 }
@@ -150,18 +150,20 @@ impl RouteDurations {
         let forecast = forecast::settling(tx.params.estimate, &self.evidence);
         let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| span::long(forecast.quantile(quantile)));
         let basis = match (self.evidence.is_enough(), tx.params.estimate) {
-            (true, _) => format!("learned from {}", self.evidence.count),
+            (true, _) => format!("from {} transfers", self.evidence.count),
             (false, Some(_)) => "from the estimate".to_owned(),
-            (false, None) => "a guess: no estimate is known".to_owned(),
+            (false, None) => "a guess: there is no estimate".to_owned(),
         };
         let similar = match self.took.len() {
             0 => String::new(),
-            all => format!("; {} of {all} on this route had settled by this age", self.settled_by(tx.age(now))),
+            all => format!("; {} of {all} on this route had finished by this age", self.settled_by(tx.age(now))),
         };
         // Of what took longer than that already, how long half of them take says nothing any more.
         Some(match tx.age(now) > forecast.quantile(Quantile::P90) {
-            true => format!("longer than nine in ten take: these settle within {most} ({basis}){similar}"),
-            false => format!("half settle within {half}, nine in ten within {most} ({basis}){similar}"),
+            true => {
+                format!("9 in 10 transfers on this route finish within {most} ({basis}); this one is slower{similar}")
+            }
+            false => format!("half finish within {half}, 9 in 10 within {most} ({basis}){similar}"),
         })
     }
 }
@@ -224,16 +226,19 @@ mod tests {
         tx.params.submitted_at = Some(at(0));
         let said = |past: &RouteDurations, tx: &Transaction| past.sentence(tx, at(300)).unwrap();
         let mut past = RouteDurations::default();
-        assert!(said(&past, &tx).ends_with("(a guess: no estimate is known)"));
+        assert!(said(&past, &tx).ends_with("(a guess: there is no estimate)"));
         tx.params.estimate = Some(Duration::from_secs(600));
-        assert_eq!(said(&past, &tx), "half settle within 10m, nine in ten within 27m 52s (from the estimate)");
+        assert_eq!(said(&past, &tx), "half finish within 10m, 9 in 10 within 27m 52s (from the estimate)");
         let late = past.sentence(&tx, at(1_673)).unwrap();
-        assert_eq!(late, "longer than nine in ten take: these settle within 27m 52s (from the estimate)");
+        assert_eq!(
+            late,
+            "9 in 10 transfers on this route finish within 27m 52s (from the estimate); this one is slower"
+        );
         past.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
         (0..40).for_each(|_| past.evidence.add(Duration::from_secs(300)));
         assert_eq!(
             said(&past, &tx),
-            "half settle within 6m 17s, nine in ten within 11m 23s (learned from 40); 1 of 2 on this route had settled by this age"
+            "half finish within 6m 17s, 9 in 10 within 11m 23s (from 40 transfers); 1 of 2 on this route had finished by this age"
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
         assert_eq!(past.sentence(&tx, at(300)), None);
@@ -242,10 +247,10 @@ mod tests {
     #[test]
     fn how_soon_it_becomes_visible_is_said_until_it_is() {
         let mut tx = fixtures::transaction(1);
-        let common = "half are visible within 7s, 95 in 100 within 15s (as is common)";
+        let common = "half are visible within 7s, 95 in 100 within 15s (typical)";
         assert_eq!(indexing_sentence(&tx).as_deref(), Some(common));
         (0..40).for_each(|_| tx.indexing.add(Duration::from_secs(60)));
-        assert!(indexing_sentence(&tx).is_some_and(|said| said.contains("(learned from 40 of its source chain)")));
+        assert!(indexing_sentence(&tx).is_some_and(|said| said.contains("(from 40 on its source chain)")));
         tx.apply(&fixtures::says(RouterStatus::Ongoing), at(9));
         assert_eq!(indexing_sentence(&tx), None);
     }

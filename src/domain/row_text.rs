@@ -39,7 +39,7 @@ pub fn urgency(alerts: &[Alert]) -> &'static str {
 pub fn urgency_in_words(alerts: &[Alert]) -> String {
     match alert::urgency(alerts) {
         Some((true, severity)) => severity.name().to_owned(),
-        Some((false, severity)) => format!("{}, set aside", severity.name()),
+        Some((false, severity)) => format!("{}, handled", severity.name()),
         None => "no alert".to_owned(),
     }
 }

@@ -120,7 +120,7 @@ impl Gauges {
     fn register(self) -> Registry {
         let mut registry = Registry::with_prefix("hoptop");
         registry.register("transactions", "What is tracked, by status", self.tracked);
-        let said = "What stands as an alert; acknowledged and snoozed ones are set aside";
+        let said = "Active alerts, by whether somebody acknowledged or snoozed them";
         registry.register("alerts", said, self.standing);
         let said = "Of the transactions that are polled, the age of the oldest answer";
         registry.register_with_unit("oldest_answer_age", said, Unit::Seconds, self.oldest);

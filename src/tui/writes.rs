@@ -32,7 +32,7 @@ pub(super) fn edit(context: &WriteContext, edit: LocalEdit) -> Result<String, St
         Operation::Edit { profile: context.profile.clone(), edit: context.store.reader()?.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
         0 => nothing(&edit).to_owned(),
-        changed => format!("{}; {} takes this back.", done(&edit, changed), context.keys.shown(Id::Undo)),
+        changed => format!("{}; {} undoes this.", done(&edit, changed), context.keys.shown(Id::Undo)),
     })
 }
 
@@ -50,7 +50,7 @@ pub(super) fn pause(
         (Some(_), ..=1) => "Polling is paused for this profile, wherever it is polled.".into(),
         (Some(_), 2) => "Polling is paused for both profiles, wherever they are polled.".into(),
         (Some(_), all) => format!("Polling is paused for all {all} profiles, wherever they are polled."),
-        (None, _) => "Polling goes on.".into(),
+        (None, _) => "Polling resumed.".into(),
     })
 }
 
@@ -58,8 +58,8 @@ pub(super) fn pause(
 pub(super) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
     let transactions = store.reader()?.keys(&rows)?;
     Ok(match store.apply(Operation::Delete { transactions }, at).wait()?.changed()? {
-        0 => "Nothing was removed: it is gone already.".into(),
-        1 => "It is removed for good.".into(),
+        0 => "Nothing to delete: the transaction is already deleted.".into(),
+        1 => "Deleted permanently.".into(),
         many => format!("{many} are removed for good."),
     })
 }
@@ -101,11 +101,11 @@ fn standing(store: &Store, rows: Vec<RowId>, wanted: fn(&Alert) -> bool) -> Resu
 /// What an edit has done, so many times.
 fn done(edit: &LocalEdit, count: usize) -> String {
     match edit {
-        Edit::Untrack { .. } if count == 1 => "It is polled no more, and kept".into(),
-        Edit::Untrack { .. } => format!("{count} are polled no more, and kept"),
+        Edit::Untrack { .. } if count == 1 => "Polling stopped; the transaction is kept".into(),
+        Edit::Untrack { .. } => format!("Polling stopped for {count}; they are kept"),
         Edit::AddNote { .. } => counted(count, "note added", "notes added"),
         Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
-        Edit::SetTicket { ticket: None, .. } => format!("Ticket taken off {count}"),
+        Edit::SetTicket { ticket: None, .. } => format!("Ticket removed from {count}"),
         Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
         Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
         Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
@@ -116,15 +116,13 @@ fn done(edit: &LocalEdit, count: usize) -> String {
 /// Why an edit has done nothing.
 fn nothing(edit: &LocalEdit) -> &'static str {
     match edit {
-        Edit::Untrack { .. } => "Nothing was changed: it wasn't polled before.",
-        Edit::AddNote { .. } => "Nothing was changed: it isn't there any more.",
-        Edit::SetTicket { .. } => "Nothing was changed: the ticket is that already.",
-        Edit::ChangeLabels { .. } => "Nothing was changed: the labels are so already.",
-        Edit::Acknowledge { .. } => {
-            "Nothing was changed: it is acknowledged already, and a note gives way only to another."
-        }
-        Edit::Snooze { .. } => "Nothing was changed: no alert stands here.",
-        Edit::Unacknowledge { .. } => "Nothing was changed: no alert here is set aside.",
+        Edit::Untrack { .. } => "No change: it was not polled.",
+        Edit::AddNote { .. } => "No change: the transaction no longer exists.",
+        Edit::SetTicket { .. } => "No change: this is already the ticket.",
+        Edit::ChangeLabels { .. } => "No change: the labels are already set.",
+        Edit::Acknowledge { .. } => "No change: already acknowledged. A note is replaced only by another note.",
+        Edit::Snooze { .. } => "No alert to snooze.",
+        Edit::Unacknowledge { .. } => "No acknowledged or snoozed alert here.",
     }
 }
 
@@ -137,12 +135,12 @@ pub(super) fn take_back(context: &WriteContext) -> Result<String, StoreError> {
     let turned =
         context.store.apply(Operation::Undo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
     Ok(turned.map_or_else(
-        || "There is nothing to take back.".into(),
+        || "Nothing to undo.".into(),
         |turned| {
             // Taking back an import is much, for a key.
             let stopped = turned.done > 0 && turned.stopped_import;
-            let until = || format!("; they are kept, and polled no more until {}", context.keys.shown(Id::Redo));
-            sentence(("Taken back", &context.whose), &turned, &if stopped { until() } else { String::new() })
+            let until = || format!("; they are kept, and not polled until {}", context.keys.shown(Id::Redo));
+            sentence(("Undone", &context.whose), &turned, &if stopped { until() } else { String::new() })
         },
     ))
 }
@@ -151,15 +149,12 @@ pub(super) fn take_back(context: &WriteContext) -> Result<String, StoreError> {
 pub(super) fn do_again(context: &WriteContext) -> Result<String, StoreError> {
     let turned =
         context.store.apply(Operation::Redo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
-    Ok(turned.map_or_else(
-        || "There is nothing to do again.".into(),
-        |turned| sentence(("Done again", &context.whose), &turned, ""),
-    ))
+    Ok(turned.map_or_else(|| "Nothing to redo.".into(), |turned| sentence(("Redone", &context.whose), &turned, "")))
 }
 
 fn sentence((done, whose): (&str, &str), turned: &Reversal, stopped: &str) -> String {
     if turned.done == 0 {
-        return format!("Nothing was changed: something else happened since ({}).", text::clean(&turned.summary));
+        return format!("No change: something else happened since ({}).", text::clean(&turned.summary));
     }
     let left = match turned.left {
         0 => String::new(),

@@ -36,7 +36,7 @@ pub(super) enum Order {
     Nothing,
     /// Enough.
     Quit,
-    /// How everything stands.
+    /// A summary of everything.
     Summary,
     /// Something that reads or changes the store.
     Run(What),
@@ -78,21 +78,21 @@ struct Line {
 /// What can be typed.
 #[derive(Debug, Subcommand)]
 pub(super) enum What {
-    /// How everything stands
+    /// A summary of everything
     Summary,
-    /// What is tracked: list is:attention
+    /// List tracked transactions: list is:attention
     List(ListArgs),
-    /// One transaction, whole: show HASH
+    /// Show one transaction: show HASH
     Show(ShowArgs),
     /// The reply for a ticket: answer HASH
     Answer(AnswerArgs),
-    /// What stands as an alert, each with its number
+    /// Active alerts, each with its number
     Alerts(AlertsArgs),
-    /// Take alerts on, by number or hash: ack HASH
+    /// Acknowledge alerts, by number or hash: ack HASH
     Ack(AckArgs),
-    /// Let alerts be for a while: snooze HASH --for 30m
+    /// Snooze alerts: snooze HASH --for 30m
     Snooze(SnoozeArgs),
-    /// Take alerts on no more
+    /// Undo an acknowledgement or snooze
     Unack(UnackArgs),
     /// Track one transaction
     Add(Box<AddArgs>),

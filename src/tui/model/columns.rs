@@ -121,7 +121,7 @@ impl Columns {
         let mut columns = Vec::new();
         for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
             let found = Column::ALL.iter().find(|column| column.name() == word.to_lowercase());
-            let column = found.ok_or_else(|| format!("There is no column `{word}`; there are {}.", names()))?;
+            let column = found.ok_or_else(|| format!("No column `{word}`; known are {}.", names()))?;
             if !columns.contains(column) {
                 columns.push(*column);
             }
@@ -178,7 +178,7 @@ mod tests {
         }
         assert_eq!(Columns::parse(&Columns::default().written()), Ok(Columns::default()));
         assert_eq!(Columns::parse("TX, age tx").unwrap().written(), "tx,age");
-        assert!(Columns::parse("tx,wat").unwrap_err().starts_with("There is no column `wat`; there are sev, status"));
+        assert!(Columns::parse("tx,wat").unwrap_err().starts_with("No column `wat`; known are sev, status"));
         assert!(Columns::parse(" ,").is_err());
     }
 

@@ -37,9 +37,9 @@ impl Pane {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Side => "The detail stands to the side, from 100 columns on.",
-            Self::Below => "The detail stands below the list, from 24 rows on.",
-            Self::Brief => "The verdict alone stands below the list.",
+            Self::Side => "Detail beside the list (from 100 columns).",
+            Self::Below => "Detail below the list (from 24 rows).",
+            Self::Brief => "Verdict below the list.",
         }
     }
 }

@@ -90,13 +90,13 @@ impl Purpose {
     /// What to type.
     pub fn guide(&self) -> &'static str {
         match self {
-            Self::Acknowledge(_) | Self::AcknowledgeAlerts(_) => {
-                "A note for the others, if you like; it may stay empty."
+            Self::Acknowledge(_) | Self::AcknowledgeAlerts(_) => "Optional: a note for your team.",
+            Self::Note(_) => "A note for your team, kept with the transaction.",
+            Self::Ticket(_) => "The ticket's number; leave empty to remove it.",
+            Self::Labels(_) => "+vip adds, -batch-17 removes a label; separate several by blanks.",
+            Self::Export(_) | Self::ExportShown(_) => {
+                "A new file; its extension sets the format: .csv .json .ndjson .md .html"
             }
-            Self::Note(_) => "What the others should know. It is kept with the transaction.",
-            Self::Ticket(_) => "The ticket's number; left empty, it is taken off.",
-            Self::Labels(_) => "+vip puts a label on, -batch-17 takes one off; blanks stand between them.",
-            Self::Export(_) | Self::ExportShown(_) => "A new file. Its ending says how: .csv .json .ndjson .md .html",
         }
     }
 
@@ -133,13 +133,13 @@ impl LabelChange {
             };
             match text::clean_or_none(label) {
                 Some(label) => labels.push(label),
-                None => return Err("A sign needs a label behind it: +vip, -batch-17."),
+                None => return Err("A sign needs a label after it: +vip, -batch-17."),
             }
         }
         if change.add.iter().any(|label| change.remove.contains(label)) {
-            return Err("The same label can't be put on and taken off.");
+            return Err("The same label can't be added and removed.");
         }
-        if change == Self::default() { Err("Type a label, such as +vip, or leave with Esc.") } else { Ok(change) }
+        if change == Self::default() { Err("Type a label, such as +vip, or press Esc to cancel.") } else { Ok(change) }
     }
 }
 

@@ -92,7 +92,7 @@ impl Dashboard {
 
     pub(super) fn load_log(&mut self, known: Option<u64>) {
         let log = self.log.clone();
-        self.spawn(move || Msg::Log(log.map_or(Err("There is no log here.".into()), |log| tail::read(&log, known))));
+        self.spawn(move || Msg::Log(log.map_or(Err("There is no log file.".into()), |log| tail::read(&log, known))));
     }
 
     pub(super) fn find_alert(&mut self, from: (RowId, bool), at: DateTime<Utc>) {

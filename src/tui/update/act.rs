@@ -57,7 +57,7 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
                 Work::Export { .. } | Work::SnoozeAlert { .. } => text,
                 _ if model.screen == Screen::List && left > 0 => {
                     let clear = model.setting.keys.shown(Id::Clear);
-                    format!("{}. {left} stay marked; {clear} unmarks.", text.trim_end_matches('.'))
+                    format!("{}. {left} still marked ({clear} to clear).", text.trim_end_matches('.'))
                 }
                 _ => text,
             };
@@ -93,14 +93,14 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         _ => None,
     };
     match standing {
-        Some([]) => model.tell(Tone::Bad, "Nothing to acknowledge: no alert stands here.", now),
+        Some([]) => model.tell(Tone::Bad, "No alert to acknowledge.", now),
         // What was said of it is there to be changed.
         Some([alert]) if alert.acknowledged().is_some() => {
             let prompt = note_prompt(alert);
             model.overlay = Overlay::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.tell(Tone::Bad, "It is acknowledged already, until its status changes.", now);
+            model.tell(Tone::Bad, "Already acknowledged, until its status changes.", now);
         }
         _ => open(model, Purpose::Acknowledge(rows), String::new()),
     }
@@ -141,8 +141,8 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
         _ => true,
     };
     if !standing {
-        let why = if of_alert.is_some() { "it is resolved" } else { "no alert stands here" };
-        return model.tell(Tone::Bad, format!("Nothing to snooze: {why}."), now);
+        let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
+        return model.tell(Tone::Bad, why, now);
     }
     let of_alert = of_alert.map(|alert| alert.id);
     let work = |length| match of_alert {
@@ -159,9 +159,9 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
     let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
         (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
-        (many, _) => format!("Snooze what stands for {many} marked ones, for"),
+        (many, _) => format!("Snooze the alerts of {many} marked transactions for"),
     };
-    model.overlay = Overlay::Menu(Menu::new(what, "It stays in the list, behind what fires.", entries));
+    model.overlay = Overlay::Menu(Menu::new(what, "Snoozed alerts stay in the list, below firing ones.", entries));
 }
 
 /// Opens the prompt for the ticket; of a single transaction it begins with the one it has.
@@ -182,7 +182,7 @@ pub(super) fn export(model: &mut Model, now: Now) {
         return;
     }
     if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
-        model.tell(Tone::Bad, "Nothing to export: nothing is marked, and nothing shown.", now.mono);
+        model.tell(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
         return;
     }
     let purpose = match model.marks.count() {

@@ -86,7 +86,7 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
         [] => model.tell(Tone::Bad, "Nothing is missing in this line.", now.mono),
-        _ if found.known.is_some() => model.tell(Tone::Bad, "It is tracked; Enter opens it.", now.mono),
+        _ if found.known.is_some() => model.tell(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
         missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
     }
     Vec::new()
@@ -160,7 +160,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
         format!("; the text names {ticket}, {} sets its ticket", model.setting.keys.shown(Id::Ticket))
     });
-    model.tell(Tone::Good, format!("This one is tracked already{hint}."), now);
+    model.tell(Tone::Good, format!("Already tracked{hint}."), now);
     effects
 }
 

@@ -64,7 +64,7 @@ pub(super) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
 pub(super) fn enter(model: &mut Model, now: Mono) {
     let Some(row) = model.alert_list.row().cloned() else { return };
     let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
-        let text = format!("It is about the whole profile: {}", advice::profile_action(row.alert.rule));
+        let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
         return model.tell(Tone::Bad, text, now);
     };
     // As it was read here, until its history brings it anew; the list's own part may not have it.
@@ -93,7 +93,7 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {
-            model.tell(Tone::Bad, "Nothing to acknowledge: it is resolved.", now);
+            model.tell(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
         }
         Some(row) => model.overlay = Overlay::Prompt(act::note_prompt(&row.alert)),
     }

@@ -17,8 +17,7 @@ pub(super) fn open(model: &mut Model, cursor: usize) {
         (format!("[{mark}] {}", column.name()), Choice::Column(*column))
     };
     let title = format!("Columns of {}", model.list.tab.titles().0);
-    let remark =
-        "Each shows or hides one; where there is no room, the last give way. In another order: :columns tx,sev,age";
+    let remark = "Each key shows or hides a column; on a narrow screen the last ones are hidden. To order them: :columns tx,sev,age";
     let mut menu = Menu::numbered(title, remark, Column::ALL.iter().map(entry));
     menu.cursor = cursor;
     model.overlay = Overlay::Menu(menu);

@@ -181,7 +181,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::History(row, read) => no_effects(news::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::on_body(model, row, *body)),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
-        Msg::FoundAlert(None) => no_effects(model.tell(Tone::Bad, "No other of these has an alert.", now.mono)),
+        Msg::FoundAlert(None) => no_effects(model.tell(Tone::Bad, "No other transaction here has an alert.", now.mono)),
         Msg::Alerts(read) => no_effects(alerts::on_read(model, read, now.mono)),
         Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
         Msg::Names(names) => no_effects(filter::on_names(model, names)),

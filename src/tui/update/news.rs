@@ -14,7 +14,7 @@ use crate::{
 pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
     let Heard { news, own, beside, mut profile_alerts, untold } = heard;
     if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
-        model.tell(Tone::Bad, format!("An alert was not told: {trouble}"), now.mono);
+        model.tell(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
     }
     model.untold = untold;
     let quote = quote::on_news(model, &news);
@@ -76,7 +76,7 @@ fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
         if let Overlay::Find { .. } = model.overlay {
             model.overlay = Overlay::None;
         }
-        model.tell(Tone::Bad, "It was removed.", now.mono);
+        model.tell(Tone::Bad, "The transaction was deleted.", now.mono);
     }
 }
 

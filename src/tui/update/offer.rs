@@ -64,7 +64,7 @@ pub(super) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now
     vec![Effect::Copy(link)]
 }
 
-const NO_LINK: &str = "The service sent no link to it yet.";
+const NO_LINK: &str = "The service has sent no link yet.";
 const NOT_OPENED: &str = "Not opened";
 
 fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
@@ -182,7 +182,7 @@ mod tests {
         let mut bare = dashboard("", "");
         for key in ["o", "O"] {
             assert_eq!(press(&mut bare, &[key], now()), []);
-            assert_eq!(notice(&bare), "The service sent no link to it yet.");
+            assert_eq!(notice(&bare), "The service has sent no link yet.");
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn open(model: &mut Model) {
         };
         (format!("[{mark}] {:<8} {}", by.name(), by.words()), Choice::Order(*by))
     };
-    let remark = "The one in force is turned round. By several: :sort ticket,age";
+    let remark = "The current order is reversed. To sort by several: :sort ticket,age";
     let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
     let cursor = SortBy::ALL.iter().position(|by| *by == in_force.by).unwrap_or_default();
     model.overlay = Overlay::Menu(Menu { cursor, ..menu });

@@ -60,7 +60,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     let Some(Offer { command, argument }) = palette.offers.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
-        model.tell(Tone::Bad, format!("There is no command `{typed}` here; Esc leaves."), now.mono);
+        model.tell(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return Vec::new();
     };
     model.overlay = Overlay::None;
@@ -106,7 +106,7 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     }
     let [colon, untrack] = [Id::CommandLine, Id::Untrack].map(|id| model.setting.keys.shown(id));
     let ask = format!(
-        "This removes {what} with all history for good: type {colon}delete yes to do so. {untrack} only stops polling."
+        "This deletes {what} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
     );
     model.tell(Tone::Bad, ask, now.mono);
     Vec::new()

@@ -33,7 +33,7 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
     match rows.len() {
         0 => {
             let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
-            model.tell(Tone::Bad, format!("Nothing is marked: {mark} marks, {poll} polls this one."), now.mono);
+            model.tell(Tone::Bad, format!("No transaction is marked: {mark} marks, {poll} polls this one."), now.mono);
             Vec::new()
         }
         1..=FEW => ask(model, rows, now),
@@ -53,7 +53,7 @@ pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
-    let remark = "It leaves the budget to others. Nothing that goes wrong is seen meanwhile; what you poll by hand is still asked.";
+    let remark = "Others can use the budget meanwhile. Problems stay unseen; transactions that you poll by hand are still polled.";
     model.overlay = Overlay::Menu(Menu::new("Pause polling for", remark, entries));
     Vec::new()
 }
@@ -78,7 +78,7 @@ fn cost(model: &Model, count: usize, now: Now) -> String {
 /// Asks whoever polls, and says whether anybody does.
 pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
     let obstacle = match model.live_poller(now.wall).map(|report| report.health) {
-        None | Some(PollerHealth::Waiting) => Some("Nobody polls just now"),
+        None | Some(PollerHealth::Waiting) => Some("No process polls at the moment"),
         Some(PollerHealth::Unreachable) => Some("The service can't be reached"),
         Some(PollerHealth::Unauthorized) => Some("The service refuses the integrator ID"),
         Some(
@@ -92,7 +92,7 @@ pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> 
     let told = match (obstacle, rows.len()) {
         (Some(why), 1) => format!("{why}; it is asked about as soon as that has passed."),
         (Some(why), count) => format!("{why}; the {count} are asked about as soon as that has passed."),
-        (None, 1) => "Asked to be polled next (one request; 5 s after its last at the earliest).".to_owned(),
+        (None, 1) => "Polled next (one request, at least 5 s after the last one).".to_owned(),
         (None, count) => format!("{count} asked to be polled next ({count} requests)."),
     };
     model.tell(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, told, now.mono);

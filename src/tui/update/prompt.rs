@@ -59,12 +59,12 @@ fn submit(prompt: &mut Prompt) -> Vec<Effect> {
 /// What is to be done, or what is wrong with what was typed.
 fn work(prompt: &Prompt) -> Result<Work, &'static str> {
     let typed = prompt.typed();
-    let file = || typed.clone().ok_or("Type the file's name, or leave with Esc.");
+    let file = || typed.clone().ok_or("Type a file name, or press Esc to cancel.");
     Ok(match &prompt.purpose {
         Purpose::Acknowledge(rows) => Work::Acknowledge { rows: rows.clone(), note: typed },
         Purpose::AcknowledgeAlerts(alerts) => Work::Edit(Edit::Acknowledge { alerts: alerts.clone(), note: typed }),
         Purpose::Note(rows) => {
-            let text = typed.ok_or("Type the note, or leave with Esc.")?;
+            let text = typed.ok_or("Type a note, or press Esc to cancel.")?;
             Work::Edit(Edit::AddNote { transactions: rows.clone(), text })
         }
         Purpose::Ticket(rows) => Work::Edit(Edit::SetTicket { transactions: rows.clone(), ticket: typed }),

@@ -121,7 +121,7 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         // Its number comes yet; then it is withdrawn.
         Stage::Asking { .. } => {}
         Stage::Waiting { id, until } => {
-            model.tell(Tone::Good, "Not waited for any more; what isn't sent yet won't be.", now.mono);
+            model.tell(Tone::Good, "Canceled; a request that wasn't sent yet won't be sent.", now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {

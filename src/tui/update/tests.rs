@@ -187,7 +187,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list nothing stands for the selected one.
         Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),
-        Id::Snooze => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to snooze")),
+        Id::Snooze => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze")),
         Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
@@ -202,9 +202,11 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::Purpose::Open),
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
-        Id::PollMarked => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing is marked")),
+        Id::PollMarked => {
+            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is marked"))
+        }
         Id::Acknowledge => {
-            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("Nothing to acknowledge"))
+            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
         }
         Id::Pause => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Pause polling for"),
         Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
@@ -313,7 +315,7 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
     assert!(model.notice.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.notice);
     // What isn't there keeps what was typed.
     run(&mut model, "xyzzy");
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains("no command `xyzzy`")));
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains("No command `xyzzy`")));
     assert!(matches!(model.overlay, Overlay::Palette(_)));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.overlay, Overlay::None));
@@ -726,7 +728,7 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
-        assert!(notice.text.starts_with("Nobody polls"), "{}", notice.text);
+        assert!(notice.text.starts_with("No process polls"), "{}", notice.text);
     }
 }
 
@@ -739,7 +741,7 @@ fn poll_now_says_what_stands_in_its_way() {
             "The service can't be reached; it is asked about as soon as that has passed.",
         ),
         (PollerHealth::Unauthorized, Tone::Bad, "The service refuses the integrator ID; it is asked about as soon as"),
-        (PollerHealth::Throttled, Tone::Good, "Asked to be polled next"),
+        (PollerHealth::Throttled, Tone::Good, "Polled next"),
     ] {
         let mut model = dashboard("5");
         let report = PollerReport { health, ..at_work(now().wall) };

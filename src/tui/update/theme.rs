@@ -26,7 +26,7 @@ pub(super) fn open(model: &mut Model) {
         let mark = if name == worn { 'x' } else { ' ' };
         (format!("[{mark}] {name:<12} {words}"), Choice::Theme(name))
     };
-    let menu = Menu::numbered("Theme", "It is remembered for the next start.", names.into_iter().map(entry));
+    let menu = Menu::numbered("Theme", "The choice is remembered for the next start.", names.into_iter().map(entry));
     model.overlay = Overlay::Menu(Menu { cursor, ..menu });
 }
 
@@ -37,7 +37,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
         return vec![Effect::SetTheme(shipped)];
     }
     let known = Shipped::ALL.map(Shipped::name).join(", ");
-    let said = format!("There is no theme `{}`; there are {known}, {CONFIGURED}.", text::clean(name));
+    let said = format!("No theme `{}`; known are {known}, {CONFIGURED}.", text::clean(name));
     model.tell(Tone::Bad, said, now.mono);
     Vec::new()
 }
@@ -48,7 +48,7 @@ pub(super) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
         Ok(chosen) => {
             let told = match &chosen {
                 Some(chosen) => format!("Theme: {}.", chosen.name),
-                None => "Theme: the one that the settings name.".to_owned(),
+                None => "Theme: the one in the settings.".to_owned(),
             };
             model.memory.theme = chosen;
             model.tell(Tone::Good, told, now.mono);

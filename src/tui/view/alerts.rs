@@ -108,14 +108,14 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
 
 fn empty(look: &Look<'_>) -> String {
     let list = &look.model.alert_list;
-    let by = |id, what: &str| format!("Nothing here: {} {what} an alert.", look.key(id));
+    let by = |id, what: &str| format!("No alerts here: {} {what} an alert.", look.key(id));
     let said = match (&list.page, list.tab) {
         (None, _) => return format!("Reading the store{}", look.theme.ellipsis),
-        (_, AlertTab::All) => "Nothing stands as an alert.",
-        (_, AlertTab::Firing) => "Nothing here: somebody looks after all that stands.",
+        (_, AlertTab::All) => "No active alerts.",
+        (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
         (_, AlertTab::Acknowledged) => return by(Id::Acknowledge, "acknowledges"),
         (_, AlertTab::Snoozed) => return by(Id::Snooze, "snoozes"),
-        (_, AlertTab::Resolved) => "Nothing was resolved in the last 24 hours.",
+        (_, AlertTab::Resolved) => "No alerts were resolved in the last 24 hours.",
     };
     said.to_owned()
 }

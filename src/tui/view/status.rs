@@ -89,7 +89,7 @@ fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
         spans.push(Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), style));
     }
     if look.model.overview.handled > 0 {
-        spans.push(Span::styled(format!("{} set aside  ", look.model.overview.handled), look.theme.dim()));
+        spans.push(Span::styled(format!("{} handled  ", look.model.overview.handled), look.theme.dim()));
     }
     let of_profile = look.model.profile_alert().map(|alert| alert.rule);
     match (of_profile, &look.model.overview.most_urgent) {

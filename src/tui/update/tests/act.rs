@@ -69,7 +69,7 @@ fn an_action_waits_for_a_range_that_reaches_beyond_what_was_read() {
         assert_eq!(press(&mut model, &[key], now()), [], "{key}");
         assert!(matches!(model.overlay, Overlay::None), "{key}");
     }
-    assert!(told(&model).starts_with("The range reaches far"), "{}", told(&model));
+    assert!(told(&model).starts_with("The range is long"), "{}", told(&model));
 }
 
 #[test]
@@ -129,18 +129,18 @@ fn marks_stay_for_the_next_word_on_the_same_ones() {
     for (key, text) in [("L", "+vip"), ("t", "SUP-2"), ("e", "asked")] {
         let sent = answer(&mut model, key, text);
         ends(&mut model, &sent, Ok("Done"));
-        assert_eq!((model.marks.count(), told(&model)), (2, "Done. 2 stay marked; Esc unmarks."), "{key}");
+        assert_eq!((model.marks.count(), told(&model)), (2, "Done. 2 still marked (Esc to clear)."), "{key}");
     }
     let sent = answer(&mut model, "a", "mine");
     ends(&mut model, &sent, Ok("2 are acknowledged"));
-    assert_eq!((model.marks.count(), told(&model)), (2, "2 are acknowledged. 2 stay marked; Esc unmarks."));
+    assert_eq!((model.marks.count(), told(&model)), (2, "2 are acknowledged. 2 still marked (Esc to clear)."));
 }
 
 #[test]
 fn a_note_needs_words() {
     let mut model = dashboard("5");
     assert_eq!(answer(&mut model, "e", "  "), []);
-    assert_eq!(prompt(&model).wrong.as_deref(), Some("Type the note, or leave with Esc."));
+    assert_eq!(prompt(&model).wrong.as_deref(), Some("Type a note, or press Esc to cancel."));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_is_acknowledged_already_is_said() {
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());
-    assert_eq!(told(&model), "It is acknowledged already, until its status changes.");
+    assert_eq!(told(&model), "Already acknowledged, until its status changes.");
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
         let model = pasted(&alone);
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
         let said = &model.notice.as_ref().unwrap().text;
-        assert!(said.starts_with("This one is tracked already"), "{said}");
+        assert!(said.starts_with("Already tracked"), "{said}");
         assert_eq!(said.contains("the text names SUP-4412, t sets its ticket"), alone.contains("SUP"), "{said}");
     }
     // Beside another one, with what an import would change, or typed by hand it waits for Enter.

@@ -84,7 +84,7 @@ fn what_is_about_the_profile_says_what_to_do() {
     let mut model = opened();
     press(&mut model, &["j", "j", "Enter"], now());
     assert_eq!(model.screen, Screen::Alerts);
-    assert!(model.notice.as_ref().unwrap().text.starts_with("It is about the whole profile"));
+    assert!(model.notice.as_ref().unwrap().text.starts_with("This alert concerns the whole profile"));
 }
 
 #[test]
@@ -107,7 +107,8 @@ fn what_is_resolved_is_neither_acknowledged_nor_snoozed() {
     hear(&mut model, everything(Vec::new(), vec![resolved]), None, now());
     press(&mut model, &["A", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Resolved, vec![id(30, Rule::Regressed)]));
-    for (key, said) in [("a", "Nothing to acknowledge: it is resolved."), ("z", "Nothing to snooze: it is resolved.")] {
+    for (key, said) in [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
+    {
         press(&mut model, &[key], now());
         let notice = model.notice.as_ref().unwrap();
         assert!(matches!(model.overlay, Overlay::None) && notice.text == said, "{}", notice.text);

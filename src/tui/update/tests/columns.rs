@@ -33,7 +33,7 @@ fn columns_are_typed_in_any_order_and_what_is_no_column_is_named() {
         press(&mut model, &["Enter"], now());
         assert_eq!(columns(&model), expected);
     }
-    assert!(model.notice.as_ref().unwrap().text.starts_with("There is no column `wat`"));
+    assert!(model.notice.as_ref().unwrap().text.starts_with("No column `wat`"));
     let kept = Memory::read(&model.to_remember().written());
     let mut again = blank((80, 24));
     again.remember(kept);

@@ -51,7 +51,7 @@ fn more_than_ten_thousand_are_not_marked_and_it_says_so() {
     model.take(Msg::FoundMarks(None), now());
     assert_eq!(
         model.notice.as_ref().unwrap().text,
-        "Nothing was marked: it would be more than 10000 at once. / shows fewer."
+        "Nothing was marked: at most 10000 can be marked at once. / shows fewer."
     );
     model.take(Msg::FoundMarks(Some(rows(1..=9_999))), now());
     model.take(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());

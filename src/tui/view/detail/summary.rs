@@ -100,10 +100,9 @@ fn last_try(tx: &Transaction, error: &str) -> String {
 
 /// The kind of the route, and whether it carries a message; as far as either is known.
 fn route_words(tx: &Transaction) -> Option<String> {
-    let kind = route::kind(tx).map(RouteKind::words);
-    let gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
-    let gmp = gmp.map(|gmp| if gmp { "general message passing (GMP)" } else { "not GMP" });
-    let parts: Vec<_> = [kind, gmp].into_iter().flatten().collect();
+    let is_gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
+    let call = is_gmp.map(|is_gmp| if is_gmp { "with a contract call (GMP)" } else { "no contract call" });
+    let parts: Vec<_> = [route::kind(tx).map(RouteKind::words), call].into_iter().flatten().collect();
     Some(parts.join(", ")).filter(|words| !words.is_empty())
 }
 

@@ -69,7 +69,7 @@ fn sentences_and_help_name_the_keys_that_are_in_force() {
     assert!(screen(&model).contains("The filter hides all of them. X clears it."));
     press(&mut model, &["?"], now());
     type_in(&mut model, "acknowledge", now());
-    assert!(screen(&model).contains("  ^A            acknowledge   acknowledge what stands"));
+    assert!(screen(&model).contains("  ^A            acknowledge   acknowledge the active"));
 }
 
 /// A list of which the filter shows nothing.

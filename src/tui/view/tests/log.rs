@@ -53,8 +53,8 @@ fn errors_alone_and_a_text_that_is_looked_for() {
 fn nothing_logged_and_no_log() {
     let mut model = log(SMALL, "");
     insta::assert_snapshot!(screen(&model));
-    model.take(Msg::Log(Err("There is no log here.".into())), now());
-    assert!(screen(&model).contains("There is no log here."));
+    model.take(Msg::Log(Err("There is no log file.".into())), now());
+    assert!(screen(&model).contains("There is no log file."));
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn another_theme_is_chosen_by_its_name_and_remembered() {
     assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
-    assert!(model.notice.as_ref().unwrap().text.starts_with("There is no theme `qqq`; there are default, light"));
+    assert!(model.notice.as_ref().unwrap().text.starts_with("No theme `qqq`; known are default, light"));
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
     model.take(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.to_remember().theme, Some(chosen));
