@@ -72,7 +72,7 @@ impl Wire for InProcess {
         self.clock.sleep_until(arrived.mono + reply.delay).await;
         let answer =
             Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let api::Heard { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
+        let api::StatusAnswer { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 

@@ -13,7 +13,7 @@ use ratatui::{
     text::{Line, Span, Text},
 };
 
-use crate::{desk::Desk, report::Report, tracked::Tracked};
+use crate::{dashboard::Dashboard, report::Report, tracked::Tracked};
 
 const SIZE: (u16, u16) = (200, 60);
 const SIZES: [usize; 2] = [100, 100_000];
@@ -28,9 +28,9 @@ pub fn print(clock: &Clock, report: &mut Report) {
     for count in SIZES {
         let folder = tempfile::tempdir().unwrap();
         let tracked = Tracked::make(&folder.path().join("hoptop.db"), count, clock);
-        let mut desk = Desk::open(&tracked.store, SIZE, clock);
-        let ours = of_the_view(&mut desk, clock);
-        let bare = of_the_cells(&mut desk, clock);
+        let mut dashboard = Dashboard::open(&tracked.store, SIZE, clock);
+        let ours = of_the_view(&mut dashboard, clock);
+        let bare = of_the_cells(&mut dashboard, clock);
         let said = report.at_most(
             &format!("a frame over {count} against the bare cells, in percent"),
             (100.0 * ours / bare, 250.0),
@@ -45,25 +45,25 @@ pub fn print(clock: &Clock, report: &mut Report) {
 }
 
 /// Seconds for a frame: model to cells, and the cells that differ to the terminal.
-fn of_the_view(desk: &mut Desk, clock: &Clock) -> f64 {
+fn of_the_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut terminal = terminal();
     shortest(|frame| {
-        desk.press(if frame.is_multiple_of(2) { "j" } else { "k" });
+        dashboard.press(if frame.is_multiple_of(2) { "j" } else { "k" });
         let now = clock.now();
         let start = clock.now().mono;
-        terminal.draw(|frame| view(&desk.model, &theme, now, frame)).unwrap();
+        terminal.draw(|frame| view(&dashboard.model, &theme, now, frame)).unwrap();
         clock.now().mono.since(start).as_secs_f64()
     })
 }
 
 /// The same for text that is laid out already, in the same two states.
-fn of_the_cells(desk: &mut Desk, clock: &Clock) -> f64 {
+fn of_the_cells(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut text = |key: &str| {
-        desk.press(key);
+        dashboard.press(key);
         let mut terminal = terminal();
-        terminal.draw(|frame| view(&desk.model, &theme, clock.now(), frame)).unwrap();
+        terminal.draw(|frame| view(&dashboard.model, &theme, clock.now(), frame)).unwrap();
         laid_out(terminal.backend().buffer())
     };
     let texts = [text("j"), text("k")];

@@ -11,7 +11,7 @@
     reason = "a benchmark prints, and ends by panicking"
 )]
 
-mod desk;
+mod dashboard;
 mod frame;
 mod idle;
 #[path = "../../tests/material/mod.rs"]

@@ -27,7 +27,7 @@ use hoptop::{
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc as events, watch};
 
-use crate::{desk, report::Report, tracked::Tracked, watched::Watched};
+use crate::{dashboard, report::Report, tracked::Tracked, watched::Watched};
 
 const SIZE: (u16, u16) = (200, 60);
 const TRACKED: usize = 100_000;
@@ -86,7 +86,7 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
     let parts = Parts {
         store: tracked.store.clone(),
         clock: clock.clone(),
-        setting: desk::setting(),
+        setting: dashboard::setting(),
         theme: Theme::new(true, false),
         outside: Outside::nowhere(),
         memory: None,

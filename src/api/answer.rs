@@ -30,23 +30,23 @@ pub struct Reply<'a> {
     pub body: &'a [u8],
 }
 
-/// What an answer tells.
+/// What an answer says of a transaction and of chains.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard {
-    /// Of the transaction.
+pub struct StatusAnswer {
+    /// The outcome for the transaction.
     pub outcome: Outcome,
-    /// Of chains.
+    /// The chains that the answer describes.
     pub chains: Vec<ChainConfig>,
 }
 
-impl From<Outcome> for Heard {
+impl From<Outcome> for StatusAnswer {
     fn from(outcome: Outcome) -> Self {
         Self { outcome, chains: Vec::new() }
     }
 }
 
 /// What `reply` to a request for the status of `requested` means at the moment `wall`.
-pub fn interpret(reply: &Reply<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> Heard {
+pub fn interpret(reply: &Reply<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> StatusAnswer {
     match reply.status {
         200 => ok(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
         404 => Outcome::NotFound(message::message(reply.body)).into(),
@@ -73,7 +73,7 @@ fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
     reply.retry_after.and_then(|header| retry_after::header(header, wall)).or_else(in_body)
 }
 
-fn ok(body: &[u8], requested: &TransactionParams) -> Result<Heard, Failure> {
+fn ok(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failure> {
     let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
         let said = message::of_body(&object).map(|said| format!(": {said}")).unwrap_or_default();
@@ -85,7 +85,7 @@ fn ok(body: &[u8], requested: &TransactionParams) -> Result<Heard, Failure> {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
             Err(Failure::OtherTransaction(hash.as_str().to_owned()))
         }
-        _ => Ok(Heard { outcome: Outcome::Record(Box::new(record)), chains }),
+        _ => Ok(StatusAnswer { outcome: Outcome::Record(Box::new(record)), chains }),
     }
 }
 

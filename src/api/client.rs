@@ -13,7 +13,7 @@ use reqwest::{
 };
 
 use super::{
-    answer::{Heard, Reply, interpret},
+    answer::{Reply, StatusAnswer, interpret},
     base_url::{BaseUrl, BaseUrlError},
     redact, transport,
 };
@@ -138,7 +138,7 @@ impl Client {
                 return Observation { outcome, http_status: None, latency, body: None, chains: Vec::new() };
             }
         };
-        let Heard { outcome, chains } = match came.cut.clone() {
+        let StatusAnswer { outcome, chains } = match came.cut.clone() {
             // A record that was cut short is no record; any other status speaks for itself.
             Some(cut) if came.status == 200 => Outcome::Failed(cut).into(),
             _ => interpret(&came.reply(), params, wall),

@@ -21,7 +21,7 @@ mod route;
 mod transport;
 mod webhook;
 
-pub use answer::{Heard, Reply, interpret};
+pub use answer::{Reply, StatusAnswer, interpret};
 pub use base_url::{BaseUrl, BaseUrlError};
 pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};
 pub use reach::reach;

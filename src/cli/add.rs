@@ -78,12 +78,12 @@ pub fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     }
     let known = report.first().map(|row| cx.store.reader()?.listed(row)).transpose()?.flatten();
     if let Some(known) = known {
-        say(&known.transaction, &report, cx)?;
+        print_report(&known.transaction, &report, cx)?;
     }
     Ok(Exit::Fine)
 }
 
-fn say(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
+fn print_report(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
     let hash = &tx.params.transaction_id;
     let deadline = tx.deadline();
     let due = span::clock_time(deadline.at, cx.now.wall, cx.zone);

@@ -88,7 +88,7 @@ pub fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<
         _ => None,
     };
     let exit = verdict(&checked, obstacle);
-    if checked.iter().any(|checked| checked.heard == Heard::Nothing) {
+    if checked.iter().any(|checked| checked.heard == CheckResult::Nothing) {
         let why = one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not everything was asked about: {why}")?;
     }
@@ -118,7 +118,7 @@ fn is_open(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
 
 /// What a request brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum CheckResult {
     /// A record, or "not found".
     News,
     /// The service refuses the transaction's parameters.
@@ -135,7 +135,7 @@ enum Heard {
 
 struct Checked {
     tx: Transaction,
-    heard: Heard,
+    heard: CheckResult,
 }
 
 impl Checked {
@@ -143,12 +143,12 @@ impl Checked {
         let Some(Listed { transaction: tx, .. }) = reader.listed(row)? else { return Ok(None) };
         let http = reader.answers(row)?.last().and_then(|answer| answer.http_status);
         let heard = match (tx.poll_requested_at, &tx.state.last_error, http) {
-            (Some(_), ..) => Heard::Nothing,
-            (None, None, _) => Heard::News,
-            (None, Some(_), Some(400)) => Heard::Rejected,
-            (None, Some(_), Some(401)) => Heard::Refused,
-            (None, Some(_), Some(status)) if status < 500 && status != 429 => Heard::Useless,
-            (None, Some(_), _) => Heard::OutOfReach,
+            (Some(_), ..) => CheckResult::Nothing,
+            (None, None, _) => CheckResult::News,
+            (None, Some(_), Some(400)) => CheckResult::Rejected,
+            (None, Some(_), Some(401)) => CheckResult::Refused,
+            (None, Some(_), Some(status)) if status < 500 && status != 429 => CheckResult::Useless,
+            (None, Some(_), _) => CheckResult::OutOfReach,
         };
         Ok(Some(Self { tx, heard }))
     }
@@ -157,19 +157,19 @@ impl Checked {
     fn needs_attention(&self) -> bool {
         let settled_badly =
             self.tx.is_settled() && !matches!(&self.tx.state.status, Some(status) if status.name() == "success");
-        settled_badly || self.tx.state.conflict.is_some() || self.heard == Heard::Rejected || self.tx.is_parked()
+        settled_badly || self.tx.state.conflict.is_some() || self.heard == CheckResult::Rejected || self.tx.is_parked()
     }
 }
 
 /// The worst of it; `obstacle` is what kept the rest from being asked about.
 fn verdict(checked: &[Checked], obstacle: Option<Exit>) -> Exit {
     let any = |heard| checked.iter().any(|checked| checked.heard == heard);
-    let answered = any(Heard::News) || any(Heard::Rejected) || any(Heard::Useless);
-    if any(Heard::Refused) || obstacle == Some(Exit::Unauthorized) {
+    let answered = any(CheckResult::News) || any(CheckResult::Rejected) || any(CheckResult::Useless);
+    if any(CheckResult::Refused) || obstacle == Some(Exit::Unauthorized) {
         Exit::Unauthorized
     } else if !answered {
         Exit::Unreachable
-    } else if any(Heard::OutOfReach) || any(Heard::Nothing) || any(Heard::Useless) {
+    } else if any(CheckResult::OutOfReach) || any(CheckResult::Nothing) || any(CheckResult::Useless) {
         Exit::Error
     } else if checked.iter().any(Checked::needs_attention) {
         Exit::NeedsAttention
@@ -187,9 +187,9 @@ fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
         writeln!(cx.out, "  SAY      {say}")?;
     }
     let act = match heard {
-        Heard::Refused => advice::profile_action(Rule::Unauthorized),
-        Heard::OutOfReach | Heard::Nothing => "try again, and see below what stood in the way",
-        Heard::News | Heard::Rejected | Heard::Useless => &advice.act,
+        CheckResult::Refused => advice::profile_action(Rule::Unauthorized),
+        CheckResult::OutOfReach | CheckResult::Nothing => "try again, and see below what stood in the way",
+        CheckResult::News | CheckResult::Rejected | CheckResult::Useless => &advice.act,
     };
     writeln!(cx.out, "  DO       {act}")?;
     if let Some(message) = &tx.state.message {
@@ -200,9 +200,11 @@ fn print(checked: &Checked, cx: &mut Context) -> Result<()> {
         |at| format!("what stands above is {} old", span::long(span::between(at, cx.now.wall))),
     );
     match (heard, &tx.state.last_error) {
-        (Heard::News, _) => {}
-        (Heard::Nothing, Some(error)) => writeln!(cx.out, "  POLL     not asked about; {older}; before: {error}")?,
-        (Heard::Nothing, None) => writeln!(cx.out, "  POLL     not asked about; {older}")?,
+        (CheckResult::News, _) => {}
+        (CheckResult::Nothing, Some(error)) => {
+            writeln!(cx.out, "  POLL     not asked about; {older}; before: {error}")?
+        }
+        (CheckResult::Nothing, None) => writeln!(cx.out, "  POLL     not asked about; {older}")?,
         (_, Some(error)) => writeln!(cx.out, "  POLL     {error}; {older}")?,
         (_, None) => {}
     }
@@ -214,7 +216,7 @@ mod tests {
     use super::*;
     use crate::domain::{fixtures, status::RouterStatus};
 
-    fn checked(status: RouterStatus, heard: Heard) -> Checked {
+    fn checked(status: RouterStatus, heard: CheckResult) -> Checked {
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(status), tx.first_seen_at);
         Checked { tx, heard }
@@ -224,14 +226,14 @@ mod tests {
     fn the_exit_code_says_the_worst() {
         use RouterStatus::{Ongoing, PartialSuccess, Success};
         let table = [
-            (vec![(Success, Heard::News), (Ongoing, Heard::News)], Exit::Fine),
-            (vec![(Success, Heard::News), (PartialSuccess, Heard::News)], Exit::NeedsAttention),
-            (vec![(Ongoing, Heard::Rejected)], Exit::NeedsAttention),
-            (vec![(Ongoing, Heard::OutOfReach)], Exit::Unreachable),
-            (vec![(Ongoing, Heard::Nothing), (Ongoing, Heard::OutOfReach)], Exit::Unreachable),
-            (vec![(Ongoing, Heard::News), (Ongoing, Heard::OutOfReach)], Exit::Error),
-            (vec![(Ongoing, Heard::Useless)], Exit::Error),
-            (vec![(Ongoing, Heard::News), (Ongoing, Heard::Refused)], Exit::Unauthorized),
+            (vec![(Success, CheckResult::News), (Ongoing, CheckResult::News)], Exit::Fine),
+            (vec![(Success, CheckResult::News), (PartialSuccess, CheckResult::News)], Exit::NeedsAttention),
+            (vec![(Ongoing, CheckResult::Rejected)], Exit::NeedsAttention),
+            (vec![(Ongoing, CheckResult::OutOfReach)], Exit::Unreachable),
+            (vec![(Ongoing, CheckResult::Nothing), (Ongoing, CheckResult::OutOfReach)], Exit::Unreachable),
+            (vec![(Ongoing, CheckResult::News), (Ongoing, CheckResult::OutOfReach)], Exit::Error),
+            (vec![(Ongoing, CheckResult::Useless)], Exit::Error),
+            (vec![(Ongoing, CheckResult::News), (Ongoing, CheckResult::Refused)], Exit::Unauthorized),
         ];
         for (rows, exit) in table {
             let rows: Vec<_> = rows.into_iter().map(|(status, heard)| checked(status, heard)).collect();
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_refused_id_is_told_from_a_service_out_of_reach_though_nothing_was_asked() {
-        let rows = [checked(RouterStatus::Ongoing, Heard::Nothing)];
+        let rows = [checked(RouterStatus::Ongoing, CheckResult::Nothing)];
         assert_eq!(verdict(&rows, Some(Exit::Unauthorized)), Exit::Unauthorized);
         assert_eq!(verdict(&rows, Some(Exit::Unreachable)), Exit::Unreachable);
     }

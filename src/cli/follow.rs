@@ -90,7 +90,7 @@ pub enum Piped {
 
 impl Sink<'_> {
     /// Who wanted to know may be gone.
-    async fn tell(&self, piped: impl FnOnce() -> Piped) {
+    async fn report(&self, piped: impl FnOnce() -> Piped) {
         if let Some(listener) = &self.listener {
             listener.send(piped()).await.unwrap_or_default();
         }
@@ -126,7 +126,7 @@ pub async fn pour(
             }
             Err(fault) => return Ok((None, import::unreadable(&name, &import::reason(&fault), sink.err)?)),
         }
-        following.tell(sink)?;
+        following.report(sink)?;
         if let Some(exit) = following.keep(sink, signal.as_mut()).await? {
             break Some(exit);
         }
@@ -260,7 +260,7 @@ impl Following {
     }
 
     /// Names what is bad of what came, and puts the rest together.
-    fn tell(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+    fn report(&mut self, sink: &mut Sink<'_>) -> Result<()> {
         for taken in std::mem::take(&mut self.taken) {
             match taken {
                 Taken::Transaction(new) => self.batch.push(*new),
@@ -298,7 +298,7 @@ impl Following {
             return Ok(None);
         }
         let first_line = self.first_line.take().unwrap_or_default();
-        sink.tell(|| Piped::Coming(params_of(&batch))).await;
+        sink.report(|| Piped::Coming(params_of(&batch))).await;
         let Sink { store, profile, clock, .. } = *sink;
         let attempt = || {
             let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
@@ -319,7 +319,7 @@ impl Following {
         self.totals.tracked += report.added.count;
         self.totals.updated += report.updated.count;
         self.totals.known += report.unchanged.count;
-        sink.tell(|| Piped::Kept(params_of(&batch))).await;
+        sink.report(|| Piped::Kept(params_of(&batch))).await;
         Ok(None)
     }
 }

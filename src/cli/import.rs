@@ -96,7 +96,7 @@ pub fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> colo
         print_preview(preview, cx.out)?;
     } else {
         let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
-        say(&report, cx)?;
+        print_report(&report, cx)?;
     }
     Ok(Exit::Fine)
 }
@@ -187,7 +187,7 @@ fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut
     writeln!(out, "{count} {noun} can be read: {new} new, {known} known already{changed}; nothing was written")
 }
 
-fn say(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
+fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.count, report.updated.count);
     writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.count)?;
     if let Some(twice) = report.twice() {

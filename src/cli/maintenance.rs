@@ -42,13 +42,13 @@ impl Maintenance {
     pub fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> Self {
         let (mut task, ended) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
         if let Some(keep) = keep_bodies {
-            task.spawn(look_again_and_again(store.clone(), keep, (clock.clone(), Arc::clone(&ended))));
+            task.spawn(run(store.clone(), keep, (clock.clone(), Arc::clone(&ended))));
         }
         Self { _task: task, ended }
     }
 }
 
-async fn look_again_and_again(store: Store, keep: Duration, (clock, ended): (Clock, Arc<AtomicBool>)) {
+async fn run(store: Store, keep: Duration, (clock, ended): (Clock, Arc<AtomicBool>)) {
     let mut place = OldBodies::default();
     loop {
         let (own, ended, now, from) = (store.clone(), Arc::clone(&ended), clock.now(), place);

@@ -88,7 +88,7 @@ async fn wait(
         let now = clock.now().wall;
         let since = Since { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
         let done = done.clone();
-        match read(store, move |reader| WaitState::look(reader, done, &since)).await? {
+        match read(store, move |reader| WaitState::read(reader, done, &since)).await? {
             WaitState::Done => return Ok(OneShotOutcome::Done),
             WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Obstructed(exit)),
             WaitState::Waiting if !told => {
@@ -132,7 +132,7 @@ enum WaitState {
 }
 
 impl WaitState {
-    fn look(
+    fn read(
         reader: &Reader,
         done: impl FnOnce(&Reader) -> Result<bool, StoreError>,
         since: &Since,

@@ -15,7 +15,7 @@ use color_eyre::eyre::{Result, eyre};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
 use self::{
-    news::{Heard, News},
+    news::{News, PlainNews},
     orders::{Order, Orders},
 };
 use super::{
@@ -62,7 +62,7 @@ pub async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<E
         }
     };
     let exit = tokio::select! {
-        told = tell(parts) => told.map(|()| Exit::Fine),
+        told = run(parts) => told.map(|()| Exit::Fine),
         exit = signal => Ok(exit),
         fault = fault => return Err(fault),
     };
@@ -73,14 +73,14 @@ pub async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<E
 }
 
 /// Tells what happens until the person ends it.
-async fn tell(parts: Parts) -> Result<()> {
+async fn run(parts: Parts) -> Result<()> {
     let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
     let mut notifiers = Telling::new(&parts)?;
     let (orders, mut lines) = (Orders::of(&parts), typed());
-    let looked = notifiers.look(&parts).await;
+    let looked = notifiers.read_news(&parts).await;
     // When what has changed is told, or what couldn't be read is tried again.
     let mut due = notifiers.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
-    say(&[orders::HINT.to_owned()])?;
+    print_lines(&[orders::HINT.to_owned()])?;
     loop {
         let wake = async {
             match due {
@@ -94,7 +94,7 @@ async fn tell(parts: Parts) -> Result<()> {
                 due = Some(parts.clock.now().mono + TOGETHER);
             }
             () = wake => {
-                let looked = notifiers.look(&parts).await;
+                let looked = notifiers.read_news(&parts).await;
                 // What couldn't be read now is news still.
                 due = notifiers.or_said(looked, &parts)?.is_none().then(|| parts.clock.now().mono + TOGETHER);
             }
@@ -105,7 +105,7 @@ async fn tell(parts: Parts) -> Result<()> {
                     // Who asks is answered, though it was said before.
                     notifiers.fault = None;
                     let summary = notifiers.summary(&parts).await;
-                    say(&notifiers.or_said(summary, &parts)?.unwrap_or_default())?;
+                    print_lines(&notifiers.or_said(summary, &parts)?.unwrap_or_default())?;
                 }
                 Order::Run(what) => {
                     let (orders, now) = (orders.clone(), parts.clock.now());
@@ -141,7 +141,7 @@ fn typed() -> mpsc::Receiver<String> {
     lines
 }
 
-fn say(lines: &[String]) -> io::Result<()> {
+fn print_lines(lines: &[String]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
     out.flush()
@@ -162,19 +162,19 @@ impl Telling {
     }
 
     /// Tells what changed since the last look.
-    async fn look(&mut self, parts: &Parts) -> Result<()> {
+    async fn read_news(&mut self, parts: &Parts) -> Result<()> {
         loop {
             let (follower, setting, now) = (self.follower.clone(), parts.setting.clone(), parts.clock.now().wall);
-            let heard = spawn_blocking(move || Heard::of(&follower, &setting, now)).await??;
+            let heard = spawn_blocking(move || PlainNews::of(&follower, &setting, now)).await??;
             let more = heard.more;
-            say(&News { heard, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
+            print_lines(&News { heard, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
             if !more {
                 break;
             }
         }
         let trouble = parts.store.trouble();
         if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
-            say(&[news::timed(parts.clock.now().wall, &parts.setting, &text::clean(&trouble.to_string()))])?;
+            print_lines(&[news::timed(parts.clock.now().wall, &parts.setting, &text::clean(&trouble.to_string()))])?;
         }
         self.trouble = trouble;
         Ok(())
@@ -190,7 +190,7 @@ impl Telling {
             Err(report) if report.is::<StoreError>() => {
                 let fault = text::clean(&report.to_string());
                 if self.fault.as_ref() != Some(&fault) {
-                    say(&[news::timed(parts.clock.now().wall, &parts.setting, &fault)])?;
+                    print_lines(&[news::timed(parts.clock.now().wall, &parts.setting, &fault)])?;
                 }
                 self.fault = Some(fault);
                 Ok(None)

@@ -128,7 +128,7 @@ pub fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exi
         watching.came = args.is_piped().then(|| Came::new(came));
         let source = (&store, settings.profile.as_str(), args.any_chain);
         let reading = piped::read(source, signal.clone(), &clock, (watching.bar.line.clone(), pipe));
-        while watching.look(&clock).await? {}
+        while watching.read(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             let (conditions, is_unknown) = snapshot::why_nothing(&watching.feed, &watching.question(clock.now().wall))?;
             watching.complain(&conditions);
@@ -254,12 +254,12 @@ impl<'a> Watching<'a> {
     }
 
     /// Takes in and prints what changed since the last look, or a part of it; whether there is more.
-    async fn look(&mut self, clock: &Clock) -> Result<bool> {
+    async fn read(&mut self, clock: &Clock) -> Result<bool> {
         let (feed, now) = (self.feed.clone(), clock.now().wall);
         let question = self.question(now);
-        let snapshot = spawn_blocking(move || Snapshot::look(&feed, &question)).await??;
+        let snapshot = spawn_blocking(move || Snapshot::read(&feed, &question)).await??;
         if let Some(came) = &mut self.came {
-            came.hear();
+            came.poll_reports();
         }
         let live = snapshot.poller.as_ref().filter(|report| report.is_live(now));
         self.others_poll = live.is_some_and(|report| report.process != std::process::id());
@@ -283,7 +283,7 @@ impl<'a> Watching<'a> {
         let (told, totals) = (came.take_kept(), came.take_totals());
         if !told.is_empty() {
             let (feed, question) = (self.feed.clone(), self.question(now));
-            for found in spawn_blocking(move || Found::look(&feed, &question, &told)).await?? {
+            for found in spawn_blocking(move || Found::read(&feed, &question, &told)).await?? {
                 self.bar.expect(found.row, found.expected);
                 self.chosen.insert(found.row, found.progress);
             }
@@ -312,7 +312,7 @@ impl<'a> Watching<'a> {
         let mut commits = store.subscribe(Wake::AnyCommit)?;
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
-            let more = self.look(clock).await?;
+            let more = self.read(clock).await?;
             self.heed(store.trouble())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.answered {
                 return Ok(Some(Exit::Unauthorized));
@@ -458,7 +458,7 @@ impl<'a> Watching<'a> {
     /// Prints the summary, and says how it ended: `exit` if something else than the transactions decided that.
     async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
         // What was under way when it ended was kept since; it counts.
-        while self.look(clock).await? {}
+        while self.read(clock).await? {}
         self.bar.end();
         let now = clock.now();
         let seconds = now.mono.since(self.started.mono);

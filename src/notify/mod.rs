@@ -203,7 +203,7 @@ impl ChannelTask {
     async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, NotifierError> {
         let (events, end, more) = self.read(state.seq).await?;
         for event in events {
-            if !self.tell(&event, state).await? {
+            if !self.send(&event, state).await? {
                 return Ok(None);
             }
         }
@@ -268,7 +268,7 @@ impl ChannelTask {
     }
 
     /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
-    async fn tell(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, NotifierError> {
+    async fn send(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(words) => {

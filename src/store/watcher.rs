@@ -132,7 +132,7 @@ impl OtherProcesses {
     fn run(self, end: &Receiver<()>, mut last: LastCommit) {
         while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
-            if self.health.upgrade().is_some_and(|health| health.look()) || has_committed {
+            if self.health.upgrade().is_some_and(|health| health.check()) || has_committed {
                 self.wakeups.wake(Interest::Everything);
             }
         }

@@ -21,7 +21,7 @@ use super::{
         marks::{self, Marks},
         polled::Polled,
     },
-    update::{Heard, Msg, update},
+    update::{Msg, StoreNews, update},
 };
 use crate::{
     clock::{Mono, Now},
@@ -298,7 +298,7 @@ pub fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerRe
     }
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
     let own = Polled { poller, oldest_answer, ..Polled::default() };
-    dashboard.take(Msg::News(Box::new(Heard { news, own, profile_alerts, ..Heard::default() })), now)
+    dashboard.take(Msg::News(Box::new(StoreNews { news, own, profile_alerts, ..StoreNews::default() })), now)
 }
 
 /// Presses keys, one after the other; what the last of them brings.

@@ -219,7 +219,7 @@ impl Dashboard {
             dashboard.model.remember(remembered.memory().clone());
         }
         if let Some(notice) = dashboard.store.notice() {
-            dashboard.model.tell(Tone::Bad, notice, dashboard.clock.now().mono);
+            dashboard.model.notify(Tone::Bad, notice, dashboard.clock.now().mono);
         }
         dashboard.read_news();
         Ok(dashboard)

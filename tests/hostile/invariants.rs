@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use hoptop::{
-    api::{Heard, Reply},
+    api::{Reply, StatusAnswer},
     domain::{
         ids::{ChainId, TxHash},
         observation::{Failure, Outcome},
@@ -70,7 +70,7 @@ pub fn assert_clean(text: &str) {
 }
 
 /// What came of a reply follows from its HTTP status alone, and every text in it is clean.
-pub fn assert_heard(reply: &Reply<'_>, heard: &Heard) {
+pub fn assert_heard(reply: &Reply<'_>, heard: &StatusAnswer) {
     assert_all_clean(&serde_json::to_value(&heard.chains).expect("chains can be written"));
     let outcome = &heard.outcome;
     let follows = match (reply.status, outcome) {

@@ -119,7 +119,7 @@ fn the_last_line_of_a_file_that_was_replaced_is_taken_and_one_that_was_cut_is_na
         for (number, why) in [(1, Why::Replaced), (2, Why::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
             following.leave(why);
-            following.tell(&mut sink).unwrap();
+            following.report(&mut sink).unwrap();
             following.turn(&args);
         }
         let Totals { bad, .. } = following.totals;

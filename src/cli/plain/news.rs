@@ -24,7 +24,7 @@ use crate::{
 const NAMED: usize = 3;
 
 /// What a look into the store brought.
-pub(super) struct Heard {
+pub(super) struct PlainNews {
     /// In order.
     pub(super) changes: Vec<Change>,
     /// What something happened to, as it is now.
@@ -35,7 +35,7 @@ pub(super) struct Heard {
     pub(super) more: bool,
 }
 
-impl Heard {
+impl PlainNews {
     pub(super) fn of(follower: &FeedReader, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
         follower.changes_with(|news, reader| {
             let mut changed = BTreeMap::new();
@@ -89,7 +89,7 @@ pub(super) fn timed(at: DateTime<Utc>, setting: &Setting, line: &str) -> String 
 
 /// What is told at once.
 pub(super) struct News<'a> {
-    pub(super) heard: Heard,
+    pub(super) heard: PlainNews,
     pub(super) setting: &'a Setting,
     pub(super) now: DateTime<Utc>,
 }
@@ -245,7 +245,7 @@ mod tests {
         let rows = changes.iter().filter_map(|change| change.transaction);
         let listed = |row: RowId| (row, Listed { transaction: tx::transaction(row.0), alerts: Vec::new() });
         let changed = rows.map(listed).collect();
-        let heard = Heard { changes, changed, summary: Vec::new(), more: false };
+        let heard = PlainNews { changes, changed, summary: Vec::new(), more: false };
         News { heard, setting: &setting(), now: at(60) }.lines()
     }
 

@@ -48,7 +48,7 @@ impl Came {
     }
 
     /// Takes in what was told, without waiting: of whatever is tracked by now it is known then that it was coming.
-    pub(super) fn hear(&mut self) {
+    pub(super) fn poll_reports(&mut self) {
         while let Ok(piped) = self.pipe.try_recv() {
             self.note(piped);
         }

@@ -56,7 +56,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn look(feed: &FeedReader, question: &Question) -> Result<Self, StoreError> {
+    pub(super) fn read(feed: &FeedReader, question: &Question) -> Result<Self, StoreError> {
         let Question { profile, filter, forecasts, records, channels, now } = question;
         feed.changes_with(|news, reader| {
             let mut snapshot = Self {
@@ -106,7 +106,7 @@ pub(super) struct Found {
 
 impl Found {
     /// Returns those of the given transactions that are tracked.
-    pub(super) fn look(
+    pub(super) fn read(
         feed: &FeedReader,
         question: &Question,
         params: &[TransactionParams],

@@ -101,7 +101,7 @@ impl Wire for SimulatedWire {
         self.clock.sleep_until(now.mono + reply.delay).await;
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let api::Heard { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
+        let api::StatusAnswer { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
         Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
     }
 

@@ -36,7 +36,7 @@ impl BackupSchedule {
         let keep = move || {
             let mut wait = FIRST;
             while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                look(&path, &health, &clock, &end);
+                run(&path, &health, &clock, &end);
                 wait = INTERVAL;
             }
         };
@@ -45,7 +45,7 @@ impl BackupSchedule {
     }
 }
 
-fn look(path: &Path, health: &Weak<Health>, clock: &Clock, end: &Receiver<()>) {
+fn run(path: &Path, health: &Weak<Health>, clock: &Clock, end: &Receiver<()>) {
     let goes_on = || end.try_recv() == Err(TryRecvError::Empty);
     match backup::daily(path, clock.now().wall, &goes_on) {
         Ok(Some(report)) => tracing::info!(?report, "the day's backup is made"),

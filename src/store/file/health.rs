@@ -149,9 +149,9 @@ impl Health {
         }
     }
 
-    /// The watcher looks, every 250 ms: does the writer get on, and now and then, is the file there, and sound as far as others
-    /// know? Returns whether there is news.
-    pub(in crate::store) fn look(&self) -> bool {
+    /// Checks whether the writer makes progress, and now and then whether the file is there and known to be sound. The watcher
+    /// calls this every 250 ms. Returns whether the state changed.
+    pub(in crate::store) fn check(&self) -> bool {
         let before = self.trouble();
         let turn = self.turn.load(Ordering::Relaxed);
         let (looks, suspicion) = {
@@ -209,12 +209,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let health = Health::new(file.path(), None);
         health.begin().unwrap();
-        assert!((0..LOOKS).all(|_| !health.look()));
-        assert!(health.look() && health.trouble() == Some(Trouble::Waiting));
+        assert!((0..LOOKS).all(|_| !health.check()));
+        assert!(health.check() && health.trouble() == Some(Trouble::Waiting));
         assert_eq!(health.end(Ok(())), Ok(()));
         assert_eq!(health.trouble(), None);
         // Between batches nobody waits, however long that is.
-        assert!((0..LOOKS * 2).all(|_| !health.look()));
+        assert!((0..LOOKS * 2).all(|_| !health.check()));
     }
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
         let (one, other) = (health(), health());
         let damage = Trouble::Broken("a torn page".into());
         one.note(&damage);
-        let news = (0..LOOKS_FOR_DAMAGE).filter(|_| other.look()).count();
+        let news = (0..LOOKS_FOR_DAMAGE).filter(|_| other.check()).count();
         assert_eq!((news, other.trouble()), (1, Some(damage)));
         assert!(other.begin().is_err(), "and nothing more is written");
     }

@@ -384,7 +384,7 @@ impl AddForm {
     pub fn changed(&mut self) {
         let any_chain = self.any_chain;
         match self.focus {
-            Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.look_again(any_chain)),
+            Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
             Focus::Extra(extra) => {
                 self.has_own_ticket |= extra == Extra::Ticket;
                 self.wrong = None;

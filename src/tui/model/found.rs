@@ -71,7 +71,7 @@ impl Found {
     /// A finding that nobody has filled anything into.
     pub fn new(pasted: Pasted, any_chain: bool) -> Self {
         let mut found = Self { known: None, cells: cells(&pasted), is_marked: true, new: Err(Vec::new()), pasted };
-        found.look_again(any_chain);
+        found.reparse(any_chain);
         found
     }
 
@@ -97,7 +97,7 @@ impl Found {
                 *own = cell;
             }
         }
-        self.look_again(any_chain);
+        self.reparse(any_chain);
     }
 
     /// Its hash, as it was pasted.
@@ -198,11 +198,11 @@ impl Found {
                 cell.input = Input::new(id.to_string());
             }
         }
-        self.look_again(any_chain);
+        self.reparse(any_chain);
     }
 
-    /// Something was filled in: what would be tracked now, or what is still wrong.
-    pub fn look_again(&mut self, any_chain: bool) {
+    /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
+    pub fn reparse(&mut self, any_chain: bool) {
         self.new = match &self.pasted.content {
             Content::Complete(new) => Ok(Box::new(new.clone())),
             Content::Again { .. } | Content::Nothing { .. } => Err(Vec::new()),

@@ -22,19 +22,19 @@ pub struct HelpPage {
 }
 
 impl HelpPage {
-    /// What is looked for; without the `/` that opens a search elsewhere, and is typed here out of habit.
+    /// Returns the searched text, without the `/` that opens a search elsewhere.
     pub fn wanted(&self) -> &str {
         let typed = self.input.value().trim();
         typed.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(typed)
     }
 
-    /// Looks anew, after something was typed.
-    pub fn look_again(&mut self, keys: &Keys) {
+    /// Searches again, after the text changed.
+    pub fn search(&mut self, keys: &Keys) {
         self.scroll = 0;
         self.found = Some(self.wanted()).filter(|wanted| !wanted.is_empty()).map(|wanted| find(wanted, keys));
     }
 
-    /// Looks for nothing; says whether that is news.
+    /// Clears the search. Returns `true` if there was one.
     pub fn clear(&mut self) -> bool {
         let is_news = !self.input.value().is_empty();
         *self = Self::default();

@@ -220,7 +220,7 @@ impl List {
     pub fn set_tab(&mut self, tab: Tab) {
         if self.tab != tab {
             self.tab = tab;
-            self.show_anew();
+            self.reset_view();
         }
     }
 
@@ -235,17 +235,17 @@ impl List {
             }
         }
         self.filter_text = text.to_owned();
-        self.show_anew();
+        self.reset_view();
     }
 
-    fn show_anew(&mut self) {
+    fn reset_view(&mut self) {
         self.view += 1;
         (self.before, self.total, self.jump, self.owed) = (None, None, None, 0);
         (self.is_new, self.stale) = (true, true);
     }
 
-    /// Something may have changed: it is to be read again.
-    pub fn look_again(&mut self) {
+    /// Marks the list as stale: it is read again.
+    pub fn mark_stale(&mut self) {
         self.stale = true;
     }
 
@@ -455,7 +455,7 @@ mod tests {
     }
 
     fn again(list: &mut List, all: &[RowId]) {
-        list.look_again();
+        list.mark_stale();
         settle(list, all);
     }
 

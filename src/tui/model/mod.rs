@@ -8,7 +8,6 @@ pub mod add;
 pub mod alerts;
 pub mod columns;
 pub mod detail;
-pub mod detour;
 mod filter_line;
 pub mod found;
 pub mod help;
@@ -25,6 +24,7 @@ pub mod prompt;
 pub mod quote;
 pub mod raw;
 pub mod stats;
+pub mod temporary_view;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -39,7 +39,6 @@ use self::{
     add::AddForm,
     alerts::AlertList,
     detail::Detail,
-    detour::Detour,
     help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
@@ -53,6 +52,7 @@ use self::{
     prompt::Prompt,
     quote::QuoteForm,
     stats::Charts,
+    temporary_view::TemporaryView,
 };
 use crate::{
     clock::Mono,
@@ -260,7 +260,7 @@ pub struct Model {
     /// What stands in the way of keeping things in the store, if anything does.
     pub trouble: Option<String>,
     /// Where the person was, if everything is shown only for the sake of what they looked for.
-    pub detour: Option<Detour>,
+    pub temporary_view: Option<TemporaryView>,
     /// A sentence for the person.
     pub notice: Option<Notice>,
     /// What became of the text that was copied last, in words; `None` until that is known.
@@ -303,7 +303,7 @@ impl Model {
             quote: None,
             looked_at: None,
             trouble: None,
-            detour: None,
+            temporary_view: None,
             notice: None,
             copied: None,
             size,
@@ -339,7 +339,7 @@ impl Model {
     pub fn to_remember(&self) -> Memory {
         let mut memory = self.memory.clone();
         memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
-        self.without_detour(memory)
+        self.without_temporary_view(memory)
     }
 
     /// Takes in a part of the list that was read.
@@ -364,7 +364,7 @@ impl Model {
 
     /// Takes in what was read of a transaction apart from the list. What the list's part has of it counts for more: of that it is
     /// known how new it is.
-    pub fn take_apart(&mut self, Listed { transaction, alerts }: Listed) {
+    pub fn refresh_transaction(&mut self, Listed { transaction, alerts }: Listed) {
         let row = transaction.id;
         if !self.list.part.rows.contains(&row) {
             self.alerts.insert(row, alerts);
@@ -402,9 +402,9 @@ impl Model {
         self.profile_alerts.iter().find(|alert| alert.handling.is_none())
     }
 
-    /// The list may look otherwise by now: it is to be read again.
-    pub fn look_again(&mut self) {
-        self.list.look_again();
+    /// Marks the list as stale: it is read again.
+    pub fn mark_stale(&mut self) {
+        self.list.mark_stale();
     }
 
     /// Where commands are looked up now, unless a text field takes the keys: the first before the others.
@@ -487,7 +487,7 @@ impl Model {
     }
 
     /// Says something for a while.
-    pub fn tell(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+    pub fn notify(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
         self.notice = Some(Notice { text: text.into(), tone, until: now + STANDS });
     }
 

@@ -11,12 +11,12 @@ use crate::domain::{
     transaction::Transaction,
 };
 
-/// What is done with what is chosen.
+/// What happens to the chosen link or text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// It is copied.
+pub enum LinkAction {
+    /// It is copied to the clipboard.
     Copy,
-    /// It is opened.
+    /// It is opened in the browser.
     Open,
 }
 
@@ -35,7 +35,7 @@ pub struct Item {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// What is done with the chosen one.
-    pub purpose: Purpose,
+    pub purpose: LinkAction,
     /// All of them.
     pub items: Vec<Item>,
     /// The one that Enter chooses.
@@ -59,14 +59,14 @@ impl Offer {
         let keys = ['s', 'e', 'b'];
         items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| Item { key, label, text }));
         items.retain(|item| !item.text.is_empty());
-        Self { purpose: Purpose::Copy, items, place: 0 }
+        Self { purpose: LinkAction::Copy, items, place: 0 }
     }
 
     /// The links that can be opened: the first is the one that `o` opens.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
         let items = known.zip('1'..).map(|((label, text), key)| Item { key, label, text }).collect();
-        Self { purpose: Purpose::Open, items, place: 0 }
+        Self { purpose: LinkAction::Open, items, place: 0 }
     }
 
     /// The one that Enter chooses.

@@ -48,12 +48,12 @@ impl Palette {
     pub fn new(contexts: &'static [Context], text: &str) -> Self {
         let mut palette =
             Self { input: Input::new(text.to_owned()), contexts, offers: Vec::new(), chosen: 0, is_picked: false };
-        palette.look_again();
+        palette.update_matches();
         palette
     }
 
     /// Looks for what is meant, after something was typed.
-    pub fn look_again(&mut self) {
+    pub fn update_matches(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
             let command = applying(self.contexts).find(|command| command.name == name && command.argument.is_some())?;
@@ -88,7 +88,7 @@ impl Palette {
             let blank = if command.argument.is_some() && argument.is_empty() { " " } else { "" };
             let text = format!("{} {argument}", command.name);
             self.input = Input::new(format!("{}{blank}", text.trim_end()));
-            self.look_again();
+            self.update_matches();
         }
     }
 }

@@ -69,8 +69,8 @@ impl Raw {
         *self = Self { wrap: self.wrap, wanted: std::mem::take(&mut self.wanted), ..Self::default() };
     }
 
-    /// There may be another body by now.
-    pub fn look_again(&mut self) {
+    /// Marks the body as stale: it is read again.
+    pub fn mark_stale(&mut self) {
         self.asked = None;
     }
 
@@ -337,7 +337,7 @@ mod tests {
         let mut raw = Raw::default();
         let row = Some(RowId(1));
         assert_eq!((raw.to_read(None), raw.to_read(row), raw.to_read(row)), (None, row, None));
-        raw.look_again();
+        raw.mark_stale();
         assert_eq!(raw.to_read(row), row);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         effect::Markable,
         model::list::PageRequest,
         queries, tail,
-        update::{Heard, Msg},
+        update::{Msg, StoreNews},
     },
 };
 
@@ -229,7 +229,7 @@ impl Dashboard {
         let (own, beside, told_by) = (setting.profile.clone(), setting.beside.clone(), setting.told_by.clone());
         self.spawn(move || {
             let heard = follower.changes_with(|news, reader| {
-                Ok(Heard {
+                Ok(StoreNews {
                     news,
                     own: queries::polled(reader, &own, at)?,
                     beside: beside

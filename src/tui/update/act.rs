@@ -61,10 +61,10 @@ pub(super) fn on_worked(model: &mut Model, work: &Work, outcome: Result<String, 
                 }
                 _ => text,
             };
-            model.tell(Tone::Good, text, now);
+            model.notify(Tone::Good, text, now);
         }
         Err(_) if is_said => {}
-        Err(text) => model.tell(Tone::Bad, text, now),
+        Err(text) => model.notify(Tone::Bad, text, now),
     }
 }
 
@@ -93,14 +93,14 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
         _ => None,
     };
     match standing {
-        Some([]) => model.tell(Tone::Bad, "No alert to acknowledge.", now),
+        Some([]) => model.notify(Tone::Bad, "No alert to acknowledge.", now),
         // What was said of it is there to be changed.
         Some([alert]) if alert.acknowledged().is_some() => {
             let prompt = note_prompt(alert);
             model.overlay = Overlay::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.tell(Tone::Bad, "Already acknowledged, until its status changes.", now);
+            model.notify(Tone::Bad, "Already acknowledged, until its status changes.", now);
         }
         _ => open(model, Purpose::Acknowledge(rows), String::new()),
     }
@@ -142,7 +142,7 @@ pub(super) fn snooze(model: &mut Model, now: Mono) {
     };
     if !standing {
         let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
-        return model.tell(Tone::Bad, why, now);
+        return model.notify(Tone::Bad, why, now);
     }
     let of_alert = of_alert.map(|alert| alert.id);
     let work = |length| match of_alert {
@@ -182,7 +182,7 @@ pub(super) fn export(model: &mut Model, now: Now) {
         return;
     }
     if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
-        model.tell(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
+        model.notify(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
         return;
     }
     let purpose = match model.marks.count() {

@@ -85,8 +85,8 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     form.go_to_what_lacks();
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
-        [] => model.tell(Tone::Bad, "Nothing is missing in this line.", now.mono),
-        _ if found.known.is_some() => model.tell(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
+        [] => model.notify(Tone::Bad, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => model.notify(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
         missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
     }
     Vec::new()
@@ -160,7 +160,7 @@ pub(super) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
         format!("; the text names {ticket}, {} sets its ticket", model.setting.keys.shown(Id::Ticket))
     });
-    model.tell(Tone::Good, format!("Already tracked{hint}."), now);
+    model.notify(Tone::Good, format!("Already tracked{hint}."), now);
     effects
 }
 
@@ -230,8 +230,8 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
 fn reveal(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
     model.alert_list.is_behind = false;
-    if hidden || model.detour.is_some() {
-        model.begin_detour(row);
+    if hidden || model.temporary_view.is_some() {
+        model.begin_temporary_view(row);
     }
     model.list.want(row);
     if hidden { vec![Effect::Count] } else { Vec::new() }
@@ -249,7 +249,7 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
             let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
-            model.tell(tone, text, now.mono);
+            model.notify(tone, text, now.mono);
             let was_sent = matches!(&model.overlay, Overlay::Add(form) if form.is_sent);
             let is_done = quote::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
@@ -264,7 +264,7 @@ pub(super) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             if let Overlay::Add(form) = &mut model.overlay {
                 form.is_sent = false;
             }
-            model.tell(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
+            model.notify(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }
     }
     Vec::new()

@@ -35,8 +35,8 @@ fn read(model: &mut Model, now: Mono) -> Vec<Effect> {
     vec![Effect::LoadAlerts]
 }
 
-/// The store changed: what is shown is read again.
-pub(super) fn look_again(model: &mut Model, now: Mono) -> Vec<Effect> {
+/// Marks the alerts as stale after a change of the store, and reads them if that is due.
+pub(super) fn mark_stale(model: &mut Model, now: Mono) -> Vec<Effect> {
     model.alert_list.stale = true;
     read_if_due(model, now)
 }
@@ -55,7 +55,7 @@ pub(super) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
         Ok(page) => model.alert_list.take_in(page),
         Err(error) => {
             model.alert_list.stale = true;
-            model.tell(Tone::Bad, error, now);
+            model.notify(Tone::Bad, error, now);
         }
     }
 }
@@ -65,10 +65,10 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
     let Some(row) = model.alert_list.row().cloned() else { return };
     let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
-        return model.tell(Tone::Bad, text, now);
+        return model.notify(Tone::Bad, text, now);
     };
     // As it was read here, until its history brings it anew; the list's own part may not have it.
-    model.take_apart(Listed { alerts: model.alert_list.alerts_of(id), transaction });
+    model.refresh_transaction(Listed { alerts: model.alert_list.alerts_of(id), transaction });
     (model.list.selected, model.list.chosen, model.list.wanted) = (Some(id), true, None);
     model.alert_list.is_behind = true;
     model.open_detail();
@@ -78,13 +78,13 @@ pub(super) fn enter(model: &mut Model, now: Mono) {
 pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     let was_behind = std::mem::take(&mut model.alert_list.is_behind);
     let is_over = model.screen == Screen::List || model.is_at_detour();
-    let count = (is_over && model.end_detour()).then_some(Effect::Count);
+    let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
     if was_behind && matches!(model.screen, Screen::Detail) {
         return open(model, now).into_iter().chain(count).collect();
     }
     model.screen = Screen::List;
     // What was open may have left the view meanwhile.
-    model.look_again();
+    model.mark_stale();
     count.into_iter().collect()
 }
 
@@ -93,7 +93,7 @@ pub(super) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {
-            model.tell(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
+            model.notify(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
         }
         Some(row) => model.overlay = Overlay::Prompt(act::note_prompt(&row.alert)),
     }

@@ -36,7 +36,7 @@ pub(super) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.screen {
         Screen::Alerts => alerts::open(model, now),
         Screen::List => {
-            model.look_again();
+            model.mark_stale();
             Vec::new()
         }
         _ => Vec::new(),
@@ -69,7 +69,7 @@ pub(super) fn on_statistics(
         Ok(read) => model.charts.take_in(read),
         Err(error) => {
             model.charts.stale = true;
-            model.tell(Tone::Bad, error, now);
+            model.notify(Tone::Bad, error, now);
         }
     }
     Vec::new()

@@ -34,6 +34,6 @@ pub(super) fn set(model: &mut Model, typed: &str, now: Mono) {
     let wanted = if typed == "default" { Ok(Columns::default()) } else { Columns::parse(typed) };
     match wanted {
         Ok(columns) => model.list.columns = columns,
-        Err(wrong) => model.tell(Tone::Bad, wrong, now),
+        Err(wrong) => model.notify(Tone::Bad, wrong, now),
     }
 }

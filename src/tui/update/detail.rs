@@ -85,11 +85,11 @@ pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
 /// Copies what stands under the cursor: a step's hash, a value of the body.
 pub(super) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(part) = under_cursor(model) else {
-        model.tell(Tone::Bad, "There is nothing to copy here.", now.mono);
+        model.notify(Tone::Bad, "There is nothing to copy here.", now.mono);
         return Vec::new();
     };
     let shown = width::cut_middle(&text::clean(&part), 40, "..");
-    model.tell(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
+    model.notify(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
     vec![Effect::Copy(part)]
 }
 

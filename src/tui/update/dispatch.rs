@@ -19,7 +19,7 @@ use crate::{
 pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if act::lacks_one(model, id) {
         let why = if model.screen == Screen::Alerts { "No alert" } else { "No transaction" };
-        model.tell(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
+        model.notify(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
         return Vec::new();
     }
     match id {
@@ -135,24 +135,24 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
     if !model.marks.is_empty() {
         return no_effects(model.marks.clear());
     }
-    if model.detour.is_none() { filter::set(model, "") } else { alerts::back(model, now) }
+    if model.temporary_view.is_none() { filter::set(model, "") } else { alerts::back(model, now) }
 }
 
 /// Shows the detail beside the list in the next way.
 fn next_pane(model: &mut Model, now: Mono) {
     model.memory.pane = model.memory.pane.next();
-    model.tell(Tone::Good, model.memory.pane.words(), now);
+    model.notify(Tone::Good, model.memory.pane.words(), now);
 }
 
 /// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
 pub(super) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     (model.screen, model.alert_list.is_behind) = (Screen::List, false);
-    if model.end_detour() {
+    if model.end_temporary_view() {
         // Where it began isn't asked for.
         model.list.wanted = None;
     }
     model.show(tab);
-    model.look_again();
+    model.mark_stale();
     vec![Effect::Count]
 }
 

@@ -37,7 +37,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
         // A filter that can't be read stays open, with what is wrong beside it.
         KeyCode::Enter if model.list.filter_error.is_none() => {
             // Who filters wants to see that, and no more what was looked for before.
-            (model.overlay, model.detour) = (Overlay::None, None);
+            (model.overlay, model.temporary_view) = (Overlay::None, None);
             if !model.list.part.rows.is_empty() {
                 model.list.wanted = None;
             }

@@ -24,7 +24,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     if key.code == KeyCode::Esc && !page.clear() || is_erasing {
         model.overlay = Overlay::None;
     } else if page.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-        page.look_again(&model.setting.keys);
+        page.search(&model.setting.keys);
     }
     Vec::new()
 }
@@ -37,7 +37,7 @@ pub(super) fn is_sought(pasted: &str) -> bool {
 
 pub(super) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
     page.input = Input::new(format!("{}{}", page.input.value(), text::clean(pasted)));
-    page.look_again(keys);
+    page.search(keys);
 }
 
 /// What a key that types nothing does on every page of text; the arrows scroll whatever they were given to.

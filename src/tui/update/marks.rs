@@ -54,7 +54,7 @@ pub(super) fn end_range(model: &mut Model, now: Mono) -> bool {
     if is_open {
         let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
         let text = format!("The range is long: press {mark} to mark it, or {leave} and then the key again.");
-        model.tell(Tone::Bad, text, now);
+        model.notify(Tone::Bad, text, now);
     }
     !is_open
 }
@@ -69,11 +69,11 @@ pub(super) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
-        true if model.marks.is_empty() => model.tell(Tone::Bad, "No transaction to mark.", now),
+        true if model.marks.is_empty() => model.notify(Tone::Bad, "No transaction to mark.", now),
         true => {
             let clear = model.setting.keys.shown(Id::Clear);
             let text = format!("{} marked (x): actions work on these; {clear} unmarks.", model.marks.count());
-            model.tell(Tone::Good, text, now);
+            model.notify(Tone::Good, text, now);
         }
         false => too_many(model, now),
     }
@@ -82,5 +82,5 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
 fn too_many(model: &mut Model, now: Mono) {
     let filter = model.setting.keys.shown(Id::Filter);
     let text = format!("Nothing was marked: at most {} can be marked at once. {filter} shows fewer.", Marks::MOST);
-    model.tell(Tone::Bad, text, now);
+    model.notify(Tone::Bad, text, now);
 }

@@ -60,7 +60,7 @@ pub enum Msg {
     /// The terminal has another size: columns and rows.
     Resize(u16, u16),
     /// The store changed.
-    News(Box<Heard>),
+    News(Box<StoreNews>),
     /// The store could not be read; it will be tried again.
     NotRead(String),
     /// What stands in the way of keeping things in the store has changed.
@@ -116,7 +116,7 @@ pub enum Msg {
 
 /// What was heard from the store.
 #[derive(Debug, Default)]
-pub struct Heard {
+pub struct StoreNews {
     /// What changed.
     pub news: Changes,
     /// How the profile in force is polled.
@@ -181,14 +181,16 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::History(row, read) => no_effects(news::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::on_body(model, row, *body)),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
-        Msg::FoundAlert(None) => no_effects(model.tell(Tone::Bad, "No other transaction here has an alert.", now.mono)),
+        Msg::FoundAlert(None) => {
+            no_effects(model.notify(Tone::Bad, "No other transaction here has an alert.", now.mono))
+        }
         Msg::Alerts(read) => no_effects(alerts::on_read(model, read, now.mono)),
         Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
         Msg::Names(names) => no_effects(filter::on_names(model, names)),
         Msg::Trouble(trouble) => no_effects(model.trouble = trouble),
         Msg::Worked(work, outcome) => no_effects(act::on_worked(model, &work, outcome, now.mono)),
-        Msg::Done(text) => no_effects(model.tell(Tone::Good, text, now.mono)),
-        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.tell(Tone::Bad, text, now.mono)),
+        Msg::Done(text) => no_effects(model.notify(Tone::Good, text, now.mono)),
+        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.notify(Tone::Bad, text, now.mono)),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }
@@ -198,7 +200,7 @@ fn on_resize(model: &mut Model, size: (u16, u16)) {
     model.size = size;
     model.list.height = view::list_height(model);
     model.list.scroll_into_view();
-    model.list.look_again();
+    model.list.mark_stale();
 }
 
 /// Says what the person has open, when that changes and now and then while it stays.
@@ -223,7 +225,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
         model.notice = None;
     }
     if std::mem::take(&mut model.unread) {
-        model.look_again();
+        model.mark_stale();
     }
     let count = std::mem::take(&mut model.uncounted).then_some(Effect::Count);
     let aside = aside::read_if_due(model, now.mono).into_iter().chain(quote::on_tick(model, now));

@@ -2,7 +2,7 @@
 //!
 //! It decides what is read again for that. It must never move the selection, unless what was selected is gone.
 
-use super::{Effect, Heard, alerts, quote};
+use super::{Effect, StoreNews, alerts, quote};
 use crate::{
     clock::Now,
     domain::{alert::Severity, change::What, ids::RowId, row_text, transaction::Transaction},
@@ -11,10 +11,10 @@ use crate::{
 };
 
 /// What changed in the store.
-pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> {
-    let Heard { news, own, beside, mut profile_alerts, untold } = heard;
+pub(super) fn on_news(model: &mut Model, heard: StoreNews, now: Now) -> Vec<Effect> {
+    let StoreNews { news, own, beside, mut profile_alerts, untold } = heard;
     if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
-        model.tell(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
+        model.notify(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
     }
     model.untold = untold;
     let quote = quote::on_news(model, &news);
@@ -33,11 +33,11 @@ pub(super) fn on_news(model: &mut Model, heard: Heard, now: Now) -> Vec<Effect> 
     }
     leave_deleted(model, &news, now);
     forget_deleted(model, &news);
-    model.look_again();
+    model.mark_stale();
     let reload = model.list.selected.filter(|row| news.resync || touched.contains(row));
-    reload.iter().for_each(|_| model.detail.raw.look_again());
+    reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
-    let alerts = if is_news { alerts::look_again(model, now.mono) } else { Vec::new() };
+    let alerts = if is_news { alerts::mark_stale(model, now.mono) } else { Vec::new() };
     reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
 }
 
@@ -76,7 +76,7 @@ fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
         if let Overlay::Find { .. } = model.overlay {
             model.overlay = Overlay::None;
         }
-        model.tell(Tone::Bad, "The transaction was deleted.", now.mono);
+        model.notify(Tone::Bad, "The transaction was deleted.", now.mono);
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn on_page(
         Ok(page) => model.take_page(&request, page),
         Err(error) => {
             model.unread = true;
-            model.tell(Tone::Bad, error, now.mono);
+            model.notify(Tone::Bad, error, now.mono);
         }
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
@@ -112,7 +112,7 @@ pub(super) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overvi
     let uncounted = counted.map(|overview| model.take_overview(overview)).err();
     let uncounted = uncounted.filter(|_| view == model.list.view());
     model.uncounted |= uncounted.is_some();
-    uncounted.into_iter().for_each(|error| model.tell(Tone::Bad, error, now.mono));
+    uncounted.into_iter().for_each(|error| model.notify(Tone::Bad, error, now.mono));
     Vec::new()
 }
 
@@ -122,7 +122,7 @@ pub(super) fn on_history(model: &mut Model, row: RowId, (listed, history): (Opti
         return;
     }
     if let Some(listed) = listed {
-        model.take_apart(listed);
+        model.refresh_transaction(listed);
     }
     model.history = Some((row, history));
 }

@@ -10,7 +10,7 @@ use crate::{
     domain::link,
     tui::model::{
         Model, Overlay, Tone,
-        offer::{self, Item, Offer, Purpose},
+        offer::{self, Item, LinkAction, Offer},
     },
 };
 
@@ -38,7 +38,7 @@ pub(super) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(offer) = model.selected().map(Offer::links) else { return Vec::new() };
     model.list.chosen = true;
     match offer.items.is_empty() {
-        true => model.tell(Tone::Bad, NO_LINK, now.mono),
+        true => model.notify(Tone::Bad, NO_LINK, now.mono),
         false => model.overlay = Overlay::Offer(offer),
     }
     Vec::new()
@@ -52,7 +52,7 @@ pub(super) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
     match link {
         Some(link) => open(model, link, now),
         None => {
-            model.tell(Tone::Bad, NO_LINK, now.mono);
+            model.notify(Tone::Bad, NO_LINK, now.mono);
             Vec::new()
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// A link couldn't be opened: it is copied instead.
 pub(super) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
-    model.tell(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
+    model.notify(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
     vec![Effect::Copy(link)]
 }
 
@@ -77,7 +77,7 @@ fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
 /// Keys while something is offered.
 pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let Overlay::Offer(offer) = &mut model.overlay else { return Vec::new() };
-    let opens = offer.purpose == Purpose::Open;
+    let opens = offer.purpose == LinkAction::Open;
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => model.overlay = Overlay::None,
         KeyCode::Down | KeyCode::Char('j') => offer.move_by(1),
@@ -120,7 +120,7 @@ pub(super) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     let told_why = model.notice.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
     let stands = matches!(model.overlay, Overlay::Answer { .. });
     if failed || !(told_why || stands) {
-        model.tell(tone, sentence.clone(), now.mono);
+        model.notify(tone, sentence.clone(), now.mono);
     }
     model.copied = Some(sentence);
     Vec::new()

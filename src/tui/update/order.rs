@@ -43,7 +43,7 @@ pub(super) fn typed(model: &mut Model, keys: &str, now: Now) -> Vec<Effect> {
     match Filter::parse(&format!("sort:{}", keys.join(","))) {
         Ok(order) => set(model, order.sort(), now),
         Err(error) => {
-            model.tell(Tone::Bad, error.message, now.mono);
+            model.notify(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
@@ -63,7 +63,7 @@ fn set(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
     match filter::in_order(&model.list.filter_text, keys) {
         Ok(text) => set_filter(model, &text, now),
         Err(error) => {
-            model.tell(Tone::Bad, error.message, now.mono);
+            model.notify(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }

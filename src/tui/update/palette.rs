@@ -36,7 +36,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         KeyCode::Backspace if palette.input.value().is_empty() => model.overlay = Overlay::None,
         _ => {
             if palette.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
-                palette.look_again();
+                palette.update_matches();
             }
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 pub(super) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
     if let Overlay::Palette(palette) = &mut model.overlay {
         palette.input = Input::new(format!("{}{}", palette.input.value(), text::clean(pasted)));
-        palette.look_again();
+        palette.update_matches();
     }
     Vec::new()
 }
@@ -60,7 +60,7 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
     }
     let Some(Offer { command, argument }) = palette.offers.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
-        model.tell(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
+        model.notify(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return Vec::new();
     };
     model.overlay = Overlay::None;
@@ -81,12 +81,12 @@ fn run(model: &mut Model, now: Now) -> Vec<Effect> {
 pub(super) fn set_filter(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
     match Filter::parse(text) {
         Ok(_) => {
-            model.detour = None;
+            model.temporary_view = None;
             model.memory.use_filter(text);
             filter::set(model, text)
         }
         Err(error) => {
-            model.tell(Tone::Bad, error.message, now.mono);
+            model.notify(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
@@ -108,6 +108,6 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     let ask = format!(
         "This deletes {what} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
     );
-    model.tell(Tone::Bad, ask, now.mono);
+    model.notify(Tone::Bad, ask, now.mono);
     Vec::new()
 }

@@ -33,7 +33,11 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
     match rows.len() {
         0 => {
             let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
-            model.tell(Tone::Bad, format!("No transaction is marked: {mark} marks, {poll} polls this one."), now.mono);
+            model.notify(
+                Tone::Bad,
+                format!("No transaction is marked: {mark} marks, {poll} polls this one."),
+                now.mono,
+            );
             Vec::new()
         }
         1..=FEW => ask(model, rows, now),
@@ -95,6 +99,6 @@ pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> 
         (None, 1) => "Polled next (one request, at least 5 s after the last one).".to_owned(),
         (None, count) => format!("{count} asked to be polled next ({count} requests)."),
     };
-    model.tell(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, told, now.mono);
+    model.notify(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, told, now.mono);
     vec![Effect::PollNow(rows)]
 }

@@ -83,7 +83,7 @@ fn on_answer_key(model: &mut Model, answer: Answer, code: KeyCode, now: Now) -> 
                 form.stage = Stage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
             }
         }
-        (KeyCode::Char('y' | 'T' | 't'), None) => model.tell(Tone::Bad, "No quoteId came.", now.mono),
+        (KeyCode::Char('y' | 'T' | 't'), None) => model.notify(Tone::Bad, "No quoteId came.", now.mono),
         (KeyCode::Char('q'), _) => close(model),
         _ => {}
     }
@@ -121,7 +121,7 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         // Its number comes yet; then it is withdrawn.
         Stage::Asking { .. } => {}
         Stage::Waiting { id, until } => {
-            model.tell(Tone::Good, "Canceled; a request that wasn't sent yet won't be sent.", now.mono);
+            model.notify(Tone::Good, "Canceled; a request that wasn't sent yet won't be sent.", now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {

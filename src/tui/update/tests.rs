@@ -197,9 +197,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
             let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
-        Id::Copy => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::Purpose::Copy),
+        Id::Copy => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::LinkAction::Copy),
         Id::Browser => effects == [Effect::Open(LINK.into())],
-        Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::Purpose::Open),
+        Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::LinkAction::Open),
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
         Id::PollMarked => {

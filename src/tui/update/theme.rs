@@ -38,7 +38,7 @@ pub(super) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     }
     let known = Shipped::ALL.map(Shipped::name).join(", ");
     let said = format!("No theme `{}`; known are {known}, {CONFIGURED}.", text::clean(name));
-    model.tell(Tone::Bad, said, now.mono);
+    model.notify(Tone::Bad, said, now.mono);
     Vec::new()
 }
 
@@ -51,9 +51,9 @@ pub(super) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
                 None => "Theme: the one in the settings.".to_owned(),
             };
             model.memory.theme = chosen;
-            model.tell(Tone::Good, told, now.mono);
+            model.notify(Tone::Good, told, now.mono);
         }
-        Err(reason) => model.tell(Tone::Bad, reason, now.mono),
+        Err(reason) => model.notify(Tone::Bad, reason, now.mono),
     }
     Vec::new()
 }

@@ -19,7 +19,7 @@ use ratatui::{
 };
 use tui_input::Input;
 
-use super::{Look, field, findings, put_lines};
+use super::{DrawContext, field, findings, put_lines};
 use crate::{
     domain::{need, span, text, width},
     tui::model::add::{AddForm, Counts, Extra, Focus},
@@ -37,7 +37,7 @@ const GUIDE: [&str; 6] = [
     "ticket work too, also many at once. What is missing is asked for.",
 ];
 
-pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     let low = pane.height < LOW;
     let typed = u16::try_from(form.lines.len()).unwrap_or(u16::MAX).saturating_add(3).clamp(4, 6);
     let [input, results, note, extras, cost] = Layout::vertical([
@@ -49,47 +49,47 @@ pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Fram
     ])
     .areas(pane);
     match low {
-        true => draw_line(look, form, input, frame),
-        false => draw_input(look, form, input, frame),
+        true => draw_line(context, form, input, frame),
+        false => draw_input(context, form, input, frame),
     }
     if form.found.is_empty() {
         let wrapped = GUIDE.iter().flat_map(|text| width::wrap(text, usize::from(results.width.saturating_sub(2))));
-        let guide = wrapped.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+        let guide = wrapped.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
         put_lines(guide, results, frame);
     } else {
-        findings::draw(look, form, results, frame);
-        draw_extras(look, form, extras, frame);
-        frame.render_widget(cost_line(look, form, cost.width), cost);
+        findings::draw(context, form, results, frame);
+        draw_extras(context, form, extras, frame);
+        frame.render_widget(cost_line(context, form, cost.width), cost);
     }
-    findings::draw_note(look, form, note, frame);
+    findings::draw_note(context, form, note, frame);
 }
 
 /// The last line alone, where there is no room for a frame.
-fn draw_line(look: &Look<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
+fn draw_line(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
     let line = Rect { x: line.x + u16::from(line.width > 0), width: line.width.saturating_sub(1), ..line };
-    field::draw((&form.input, form.focus == Focus::Text), look.theme.label(), line, frame);
+    field::draw((&form.input, form.focus == Focus::Text), context.theme.label(), line, frame);
 }
 
-fn draw_input(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(pane.width.saturating_sub(2));
     let foot = match (form.is_leaving, form.overflows) {
-        (true, _) => Span::styled(" Esc again leaves, and what was typed is lost ", look.theme.critical()),
+        (true, _) => Span::styled(" Esc again leaves, and what was typed is lost ", context.theme.critical()),
         (false, true) => {
-            Span::styled(" the end was left out: `hoptop import FILE` takes any size ", look.theme.warning())
+            Span::styled(" the end was left out: `hoptop import FILE` takes any size ", context.theme.warning())
         }
-        (false, false) => Span::styled(summary(form), look.theme.dim()),
+        (false, false) => Span::styled(summary(form), context.theme.dim()),
     };
     let title =
-        width::cut(" Add or find: paste a hash, a URL, CSV, JSON, curl, ticket text ", columns, look.theme.ellipsis);
+        width::cut(" Add or find: paste a hash, a URL, CSV, JSON, curl, ticket text ", columns, context.theme.ellipsis);
     let block = Block::bordered()
-        .border_set(look.theme.border)
-        .title(Span::styled(title, look.theme.label()))
+        .border_set(context.theme.border)
+        .title(Span::styled(title, context.theme.label()))
         .title_bottom(foot);
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let height = usize::from(inner.height).max(1);
     let earlier = form.lines.len().saturating_sub(height - 1);
-    let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, look.theme.ellipsis));
+    let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, context.theme.ellipsis));
     let mut lines: Vec<Line<'_>> = form.lines.iter().skip(earlier).map(cut).collect();
     let row = lines.len();
     // The end of the line that is being typed stays in sight.
@@ -111,7 +111,7 @@ fn summary(form: &AddForm) -> String {
     if parts.is_empty() { " parsed as you type ".into() } else { format!(" {} ", parts.join(", ")) }
 }
 
-fn draw_extras(look: &Look<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
+fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
     let [ticket, labels, estimate] =
         Layout::horizontal([Constraint::Fill(3), Constraint::Fill(3), Constraint::Fill(4)]).areas(line);
     for (extra, label, pane) in [
@@ -120,29 +120,34 @@ fn draw_extras(look: &Look<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_
         (Extra::Estimate, " Est. route time ", estimate),
     ] {
         let is_wrong = form.wrong.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
-        let style = if is_wrong { look.theme.critical() } else { look.theme.label() };
+        let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
         let [name, value] =
             Layout::horizontal([Constraint::Length(width::of(label) as u16), Constraint::Fill(1)]).areas(pane);
         frame.render_widget(Span::styled(label, style), name);
         let is_focused = form.focus == Focus::Extra(extra);
         let empty = Input::default();
         let input = form.extras.get(extra as usize).unwrap_or(&empty);
-        field::draw((input, is_focused), if is_focused { look.theme.key() } else { look.theme.dim() }, value, frame);
+        field::draw(
+            (input, is_focused),
+            if is_focused { context.theme.key() } else { context.theme.dim() },
+            value,
+            frame,
+        );
     }
 }
 
 /// What those that are to be tracked do to the budget.
-fn cost_line(look: &Look<'_>, form: &AddForm, columns: u16) -> Line<'static> {
+fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'static> {
     let count = form.counts().new;
-    let need = look.model.live_poller(look.now.wall).and_then(|report| report.need);
-    let label = Span::styled(" Cost   ", look.theme.label());
+    let need = context.model.live_poller(context.now.wall).and_then(|report| report.need);
+    let label = Span::styled(" Cost   ", context.theme.label());
     let (words, style) = match (count, need) {
-        (0, _) => ("nothing: none of it is new and ready".to_owned(), look.theme.dim()),
-        (_, None) => ("none is spent while nobody polls".to_owned(), look.theme.warning()),
+        (0, _) => ("nothing: none of it is new and ready".to_owned(), context.theme.dim()),
+        (_, None) => ("none is spent while nobody polls".to_owned(), context.theme.warning()),
         (_, Some(now)) => {
             let with = now.with_new(count);
             let then = with.grown_up(count);
-            let style = if then.is_short() { look.theme.warning() } else { look.theme.good() };
+            let style = if then.is_short() { context.theme.warning() } else { context.theme.good() };
             let young = span::short(need::YOUNG.to_std().unwrap_or_default());
             let words = format!(
                 "{count} new: need {:.2}, {:.2} for {young}, then {:.2} of {:.2} rps: {}",
@@ -156,5 +161,5 @@ fn cost_line(look: &Look<'_>, form: &AddForm, columns: u16) -> Line<'static> {
         }
     };
     let room = usize::from(columns).saturating_sub(width::of(&label.content));
-    Line::from(vec![label, Span::styled(width::cut(&words, room, look.theme.ellipsis), style)])
+    Line::from(vec![label, Span::styled(width::cut(&words, room, context.theme.ellipsis), style)])
 }

@@ -14,7 +14,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, columns, put_lines};
+use super::{DrawContext, columns, put_lines};
 use crate::{
     domain::{
         advice,
@@ -67,50 +67,53 @@ pub(super) fn rows_in(body: Rect) -> usize {
 }
 
 /// The tabs, in the filter's place.
-pub(super) fn tabs(look: &Look<'_>, columns: u16) -> Line<'static> {
-    let list = &look.model.alert_list;
-    let mut spans = vec![Span::styled(" Alerts  ", look.theme.label())];
+pub(super) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
+    let list = &context.model.alert_list;
+    let mut spans = vec![Span::styled(" Alerts  ", context.theme.label())];
     for tab in AlertTab::ALL {
         let title = format!("{} {}", tab.title(), list.count(tab));
         spans.push(match tab == list.tab {
-            true => Span::styled(format!("[{title}]"), look.theme.selected()),
+            true => Span::styled(format!("[{title}]"), context.theme.selected()),
             false => Span::raw(format!(" {title} ")),
         });
     }
     let more = list.page.as_ref().is_some_and(|page| page.more);
     if more {
-        spans.push(Span::styled(format!("  of the {} gravest; there are more", AlertList::MOST), look.theme.warning()));
+        spans.push(Span::styled(
+            format!("  of the {} gravest; there are more", AlertList::MOST),
+            context.theme.warning(),
+        ));
     }
-    let [previous, next] = [Id::PrevState, Id::NextState].map(|id| look.key(id));
+    let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
     let hint = format!("{previous} {next} shows others ");
     let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
     if room > width::of(&hint) {
-        spans.push(Span::styled(format!("{hint:>room$}"), look.theme.dim()));
+        spans.push(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
     }
     Line::from(spans)
 }
 
-pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
     let [pane, more] = areas(body);
-    let list = &look.model.alert_list;
-    let mut lines = vec![titles(look, pane.width)];
+    let list = &context.model.alert_list;
+    let mut lines = vec![titles(context, pane.width)];
     let shown = list.rows().into_iter().skip(list.top).take(rows_in(body));
-    lines.extend(shown.map(|row| line(look, row, pane.width)));
+    lines.extend(shown.map(|row| line(context, row, pane.width)));
     if list.count(list.tab) == 0 {
-        lines.push(Line::styled(format!(" {}", empty(look)), look.theme.dim()));
+        lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
     }
     put_lines(lines, pane, frame);
     if more.area() > 0 {
-        put_lines(on_selected(look, more), more, frame);
+        put_lines(on_selected(context, more), more, frame);
     }
 }
 
-fn empty(look: &Look<'_>) -> String {
-    let list = &look.model.alert_list;
-    let by = |id, what: &str| format!("No alerts here: {} {what} an alert.", look.key(id));
+fn empty(context: &DrawContext<'_>) -> String {
+    let list = &context.model.alert_list;
+    let by = |id, what: &str| format!("No alerts here: {} {what} an alert.", context.key(id));
     let said = match (&list.page, list.tab) {
-        (None, _) => return format!("Reading the store{}", look.theme.ellipsis),
+        (None, _) => return format!("Reading the store{}", context.theme.ellipsis),
         (_, AlertTab::All) => "No active alerts.",
         (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
         (_, AlertTab::Acknowledged) => return by(Id::Acknowledge, "acknowledges"),
@@ -120,7 +123,7 @@ fn empty(look: &Look<'_>) -> String {
     said.to_owned()
 }
 
-fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
+fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
     for (_, title, columns) in columns::shown(&COLUMNS, width) {
         text.push_str(&format!("{title:<columns$} "));
@@ -128,112 +131,112 @@ fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
     if width >= WITH_ACTION {
         text.push_str("WHAT TO DO");
     }
-    Line::styled(text, look.theme.dim())
+    Line::styled(text, context.theme.dim())
 }
 
-fn line(look: &Look<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
-    let selected = look.model.alert_list.selected == Some(row.alert.id);
+fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
+    let selected = context.model.alert_list.selected == Some(row.alert.id);
     let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
     for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
-        let (text, style) = cell(look, row, column);
-        spans.push(Span::styled(width::fit(&text, columns, look.theme.ellipsis), style));
+        let (text, style) = cell(context, row, column);
+        spans.push(Span::styled(width::fit(&text, columns, context.theme.ellipsis), style));
         spans.push(Span::raw(" "));
     }
     if columns_of_pane >= WITH_ACTION {
         let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
         let room = usize::from(columns_of_pane).saturating_sub(used);
-        spans.push(Span::raw(width::cut(&action(look, row), room, look.theme.ellipsis)));
+        spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
     }
-    columns::row(look, (spans, selected), columns_of_pane)
+    columns::row(context, (spans, selected), columns_of_pane)
 }
 
-fn cell(look: &Look<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {
+fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {
     let severity = alert.rule.severity();
     let of_transaction = transaction.as_ref();
     match column {
-        Column::Severity => (row_text::mark(Some(severity)).into(), look.theme.severity(severity)),
-        Column::Rule => (alert.rule.name().into(), look.theme.severity(severity)),
+        Column::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
+        Column::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
         // Of one that is resolved, for how long it stood.
         Column::Since => {
-            (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(look.now.wall))), Style::new())
+            (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
         }
         Column::Item => {
             let about = match of_transaction {
-                Some(tx) => tx.params.transaction_id.short(look.theme.ellipsis),
-                None if alert.profile == look.model.setting.profile => "the profile".into(),
+                Some(tx) => tx.params.transaction_id.short(context.theme.ellipsis),
+                None if alert.profile == context.model.setting.profile => "the profile".into(),
                 None => text::clean(&alert.profile),
             };
             (about, Style::new())
         }
         Column::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
-        Column::State => state(look, alert),
+        Column::State => state(context, alert),
         Column::By => {
             let said = match (alert.cleared_at, &alert.handling) {
-                (Some(cleared), _) => format!("{} ago", ago(look, cleared)),
+                (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
                 (None, None) => "-".into(),
-                (None, Some(Handling::Acknowledged(taken))) => format!("{} ago", ago(look, taken.at)),
+                (None, Some(Handling::Acknowledged(taken))) => format!("{} ago", ago(context, taken.at)),
                 (None, Some(Handling::Snoozed(snoozed))) => match snoozed.until.moment() {
-                    Some(moment) => short_moment(look, moment),
+                    Some(moment) => short_moment(context, moment),
                     None => "a change".into(),
                 },
             };
-            (said, look.theme.dim())
+            (said, context.theme.dim())
         }
         Column::Ticket => {
-            (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), look.theme.dim())
+            (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), context.theme.dim())
         }
     }
 }
 
 /// The time, or the date if that isn't today; both stand below in full.
-fn short_moment(look: &Look<'_>, at: DateTime<Utc>) -> String {
-    let [there, today] = [at, look.now.wall].map(|moment| moment.with_timezone(&look.model.setting.zone));
+fn short_moment(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
     let is_today = there.date_naive() == today.date_naive();
     there.format(if is_today { "%H:%M" } else { "%m-%d" }).to_string()
 }
 
-fn ago(look: &Look<'_>, at: DateTime<Utc>) -> String {
-    span::short(span::between(at, look.now.wall))
+fn ago(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    span::short(span::between(at, context.now.wall))
 }
 
-fn state(look: &Look<'_>, alert: &Alert) -> (String, Style) {
-    match alert.state(look.now.wall) {
-        AlertState::Firing if alert.flapping => ("flapping".into(), look.theme.warning()),
+fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
+    match alert.state(context.now.wall) {
+        AlertState::Firing if alert.flapping => ("flapping".into(), context.theme.warning()),
         AlertState::Firing => ("firing".into(), Style::new()),
-        AlertState::Acknowledged => ("acked".into(), look.theme.good()),
-        AlertState::Snoozed => ("snoozed".into(), look.theme.dim()),
-        AlertState::Cleared => ("resolved".into(), look.theme.good()),
+        AlertState::Acknowledged => ("acked".into(), context.theme.good()),
+        AlertState::Snoozed => ("snoozed".into(), context.theme.dim()),
+        AlertState::Cleared => ("resolved".into(), context.theme.good()),
     }
 }
 
 /// What is to be done about it.
-fn action(look: &Look<'_>, row: &AlertRow) -> String {
+fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
     match &row.transaction {
-        Some(tx) => advice::advise(tx, look.now.wall, look.model.setting.zone).act,
+        Some(tx) => advice::advise(tx, context.now.wall, context.model.setting.zone).act,
         None => advice::profile_action(row.alert.rule).to_owned(),
     }
 }
 
 /// The selected one's case in words, and what to do in full.
-fn on_selected(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+fn on_selected(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    let mut lines = vec![Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim())];
-    let Some(row) = look.model.alert_list.row() else { return lines };
-    let stamp = |at: DateTime<Utc>| at.with_timezone(&look.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
+    let mut lines = vec![Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim())];
+    let Some(row) = context.model.alert_list.row() else { return lines };
+    let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
     let raised = stamp(row.alert.raised_at);
     let case = match row.alert.cleared_at {
         None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
     let stands = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
-    let state = stands.map(|_| row_text::alert_state(&row.alert, look.now.wall, look.model.setting.zone));
+    let state = stands.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|taken| taken.note.clone());
-    let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(look, row)))];
+    let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(context, row)))];
     for (label, text) in texts {
         let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
             let label = if place == 0 { label } else { "" };
-            Line::from(vec![Span::styled(format!(" {label:<5}"), look.theme.label()), Span::raw(text)])
+            Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
         }));
     }
     lines

@@ -10,20 +10,20 @@ use ratatui::{
     widgets::{Block, Borders},
 };
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{domain::width, tui::command::Id};
 
-pub(super) fn draw(look: &Look<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
-    let title = look.model.copied.as_deref().unwrap_or("Answer");
-    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), look.theme.ellipsis);
-    let close = look.key(Id::Back);
+pub(super) fn draw(context: &DrawContext<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
+    let title = context.model.copied.as_deref().unwrap_or("Answer");
+    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
+    let close = context.key(Id::Back);
     let foot = format!(" {close} closes   nothing pasted? select it with the mouse ");
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
-        .border_set(look.theme.border)
-        .border_style(look.theme.dim())
-        .title(Span::styled(format!(" {title} "), look.theme.label()))
-        .title_bottom(Span::styled(foot, look.theme.dim()));
+        .border_set(context.theme.border)
+        .border_style(context.theme.dim())
+        .title(Span::styled(format!(" {title} "), context.theme.label()))
+        .title_bottom(Span::styled(foot, context.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let scroll = scroll.min(scroll_end(text, pane));

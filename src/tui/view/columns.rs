@@ -4,7 +4,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::Look;
+use super::DrawContext;
 use crate::domain::width;
 
 /// A column: what it holds, its title, its width, and from which width of the pane on it is shown.
@@ -17,11 +17,15 @@ pub(super) fn shown<K: Copy>(all: &[Column<K>], pane: u16) -> impl Iterator<Item
 }
 
 /// A row of a pane so wide.
-pub(super) fn row(look: &Look<'_>, (spans, is_selected): (Vec<Span<'static>>, bool), pane: u16) -> Line<'static> {
+pub(super) fn row(
+    context: &DrawContext<'_>,
+    (spans, is_selected): (Vec<Span<'static>>, bool),
+    pane: u16,
+) -> Line<'static> {
     if !is_selected {
         return Line::from(spans);
     }
     // One look for the whole row: colours that are reversed one by one hide what is selected.
     let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    Line::styled(width::fit(&text, usize::from(pane), ""), look.theme.selected())
+    Line::styled(width::fit(&text, usize::from(pane), ""), context.theme.selected())
 }

@@ -9,7 +9,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, field, put_lines};
+use super::{DrawContext, field, put_lines};
 use crate::{
     domain::{chains, ids::TxHash, text, width},
     intake::{Content, Field, FieldError, Origin},
@@ -64,22 +64,22 @@ impl Columns {
     }
 }
 
-pub(super) fn draw(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     let columns = Columns::of(pane.width);
     let has_head = pane.height > 3;
     if has_head {
-        head(look, &columns, pane, frame);
+        head(context, &columns, pane, frame);
     }
     let rows = pane.height.saturating_sub(u16::from(has_head));
     let first = (form.place + 1).saturating_sub(usize::from(rows.max(1)));
     let lines = pane.y + u16::from(has_head)..pane.bottom();
     for (y, (place, found)) in lines.zip(form.found.iter().enumerate().skip(first)) {
         let line = Rect { y, height: 1, ..pane };
-        draw_found(look, (form, place, found), (&columns, line), frame);
+        draw_found(context, (form, place, found), (&columns, line), frame);
     }
 }
 
-fn head(look: &Look<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
+fn head(context: &DrawContext<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
     let titles = [
         (columns.line, "LINE"),
         (Some(columns.result), "RESULT"),
@@ -90,7 +90,7 @@ fn head(look: &Look<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
         (columns.action, "ACTION"),
     ];
     for (column, title) in titles {
-        put((column, title, look.theme.dim()), Rect { height: 1, ..pane }, frame);
+        put((column, title, context.theme.dim()), Rect { height: 1, ..pane }, frame);
     }
 }
 
@@ -107,7 +107,7 @@ fn within(Column(at, width): Column, line: Rect) -> Rect {
 }
 
 fn draw_found(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     (form, place, found): (&AddForm, usize, &Found),
     (columns, line): (&Columns, Rect),
     frame: &mut Frame<'_>,
@@ -115,40 +115,40 @@ fn draw_found(
     let is_here = place == form.place;
     let is_chosen = is_here && form.focus == Focus::Results;
     if is_chosen {
-        frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), look.theme.selected()), line);
+        frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), context.theme.selected()), line);
     }
-    let style = |style: Style| if is_chosen { look.theme.selected() } else { style };
+    let style = |style: Style| if is_chosen { context.theme.selected() } else { style };
     let verdict = found.verdict();
     let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
     let mark = if found.is_marked && (found.new.is_ok() || verdict == Verdict::NeedsInput) { "x" } else { " " };
     put((Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new())), line, frame);
     put((columns.line, &found.pasted.line.to_string(), style(Style::new())), line, frame);
-    put((Some(columns.result), verdict.words(), style(colour(look, verdict))), line, frame);
+    put((Some(columns.result), verdict.words(), style(colour(context, verdict))), line, frame);
     if let (Content::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
         let rest = Column(
             columns.hash.0,
             columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
         );
-        let reason = width::cut(reason, usize::from(rest.1), look.theme.ellipsis);
-        put((Some(rest), &reason, style(look.theme.dim())), line, frame);
+        let reason = width::cut(reason, usize::from(rest.1), context.theme.ellipsis);
+        put((Some(rest), &reason, style(context.theme.dim())), line, frame);
     } else {
-        draw_values(look, (form, found, is_here), (columns, line), frame);
+        draw_values(context, (form, found, is_here), (columns, line), frame);
     }
-    put((columns.action, action(found), style(look.theme.dim())), line, frame);
+    put((columns.action, action(found), style(context.theme.dim())), line, frame);
 }
 
 fn draw_values(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     (form, found, is_here): (&AddForm, &Found, bool),
     (columns, line): (&Columns, Rect),
     frame: &mut Frame<'_>,
 ) {
     let is_chosen = is_here && form.focus == Focus::Results;
-    let style = if is_chosen { look.theme.selected() } else { Style::new() };
+    let style = if is_chosen { context.theme.selected() } else { Style::new() };
     for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
         let Some(column) = columns.field(field) else { continue };
         let (value, cell) = found.value(field);
-        let params = found.known.and_then(|row| look.model.transactions.get(&row)).map(|tx| &tx.params);
+        let params = found.known.and_then(|row| context.model.transactions.get(&row)).map(|tx| &tx.params);
         let value = match (params, field) {
             (Some(params), Field::FromChainId) => params.from_chain.to_string(),
             (Some(params), Field::ToChainId) => params.to_chain.to_string(),
@@ -159,14 +159,14 @@ fn draw_values(
         match cell {
             Some((place, cell)) => {
                 let is_focused = is_here && form.focus == Focus::Cell(place);
-                draw_cell(look, (cell, is_focused, style), within(column, line), frame);
+                draw_cell(context, (cell, is_focused, style), within(column, line), frame);
             }
             None if field == Field::TransactionId => {
-                let short = TxHash::new(value).short(look.theme.ellipsis);
-                put((Some(column), &width::cut(&short, 13, look.theme.ellipsis), style), line, frame);
+                let short = TxHash::new(value).short(context.theme.ellipsis);
+                put((Some(column), &width::cut(&short, 13, context.theme.ellipsis), style), line, frame);
             }
             None => {
-                let value = width::cut(&text::clean(&value), usize::from(column.1), look.theme.ellipsis);
+                let value = width::cut(&text::clean(&value), usize::from(column.1), context.theme.ellipsis);
                 put((Some(column), &value, style), line, frame);
             }
         }
@@ -174,26 +174,31 @@ fn draw_values(
 }
 
 /// A field that takes a value, or the value that was guessed, with a question mark.
-fn draw_cell(look: &Look<'_>, (cell, is_focused, style): (&Cell, bool, Style), place: Rect, frame: &mut Frame<'_>) {
+fn draw_cell(
+    context: &DrawContext<'_>,
+    (cell, is_focused, style): (&Cell, bool, Style),
+    place: Rect,
+    frame: &mut Frame<'_>,
+) {
     if cell.is_guess && !is_focused {
-        let guess = width::cut(cell.input.value(), usize::from(place.width.saturating_sub(1)), look.theme.ellipsis);
+        let guess = width::cut(cell.input.value(), usize::from(place.width.saturating_sub(1)), context.theme.ellipsis);
         frame.render_widget(Span::styled(format!("{guess}?"), style), place);
         return;
     }
     if is_focused {
-        field::draw((&cell.input, true), look.theme.key(), place, frame);
+        field::draw((&cell.input, true), context.theme.key(), place, frame);
         return;
     }
     let room = usize::from(place.width.saturating_sub(2));
-    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, look.theme.ellipsis), room, "");
+    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, context.theme.ellipsis), room, "");
     frame.render_widget(Span::styled(format!("[{value}]"), style), place);
 }
 
-fn colour(look: &Look<'_>, verdict: Verdict) -> Style {
+fn colour(context: &DrawContext<'_>, verdict: Verdict) -> Style {
     match verdict {
-        Verdict::Known | Verdict::Ready => look.theme.good(),
-        Verdict::NeedsInput => look.theme.warning(),
-        Verdict::Again(_) | Verdict::Nothing => look.theme.dim(),
+        Verdict::Known | Verdict::Ready => context.theme.good(),
+        Verdict::NeedsInput => context.theme.warning(),
+        Verdict::Again(_) | Verdict::Nothing => context.theme.dim(),
     }
 }
 
@@ -208,7 +213,7 @@ fn action(found: &Found) -> &'static str {
 }
 
 /// Describes the finding at the cursor, or the error in the values for all transactions.
-pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     // Where there is no column for it, the field that takes the keys stands here.
     if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
         && let Some(cell) = found.cells.get(place)
@@ -216,11 +221,11 @@ pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut
     {
         let label = format!(" {} ", cell.field.name());
         let line = Rect { height: pane.height.min(1), ..pane };
-        frame.render_widget(Span::styled(label.clone(), look.theme.label()), line);
+        frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
         let at = (width::of(&label) as u16).min(line.width);
         field::draw(
             (&cell.input, true),
-            look.theme.key(),
+            context.theme.key(),
             Rect { x: line.x + at, width: line.width - at, ..line },
             frame,
         );
@@ -228,9 +233,9 @@ pub(super) fn draw_note(look: &Look<'_>, form: &AddForm, pane: Rect, frame: &mut
     }
     let (words, style) = match (&form.wrong, form.at_cursor()) {
         (Some((Extra::Estimate | Extra::Ticket | Extra::Labels, reason)), _) => {
-            (format!("! {reason}"), look.theme.critical())
+            (format!("! {reason}"), context.theme.critical())
         }
-        (None, Some(found)) => (words(form, found), look.theme.dim()),
+        (None, Some(found)) => (words(form, found), context.theme.dim()),
         (None, None) => return,
     };
     let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));

@@ -10,7 +10,7 @@ use ratatui::{
 };
 use tui_input::Input;
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{
     domain::{advice, poller::PollerHealth, width},
     tui::{
@@ -24,17 +24,17 @@ const PROMPT: &str = " / ";
 /// Between that and what is wrong with it.
 const GAP: &str = "   ";
 
-pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
+pub(super) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
-    let mut spans = vec![Span::styled(" hoptop ", look.theme.label())];
+    let mut spans = vec![Span::styled(" hoptop ", context.theme.label())];
     // Of one that is too short to be shown there is nothing to see.
-    if let Some(id) = look.model.setting.shown_id.as_ref().filter(|id| *id != "…") {
-        let id = id.replace('…', look.theme.ellipsis);
-        spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, look.theme.dim()));
+    if let Some(id) = context.model.setting.shown_id.as_ref().filter(|id| *id != "…") {
+        let id = id.replace('…', context.theme.ellipsis);
+        spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, context.theme.dim()));
     }
-    spans.push(health(look));
+    spans.push(health(context));
     spans.push(Span::raw(" "));
-    let list = &look.model.list;
+    let list = &context.model.list;
     let narrow = width < 70;
     for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
         let (long, short) = tab.titles();
@@ -46,28 +46,30 @@ pub(super) fn line(look: &Look<'_>, width: u16) -> Line<'static> {
         match tab == list.tab {
             // Where there is no room for all of them, the one that is shown.
             false if narrow => {}
-            true => spans.push(Span::styled(format!("[{title}]"), look.theme.selected())),
+            true => spans.push(Span::styled(format!("[{title}]"), context.theme.selected())),
             false => spans.push(Span::raw(format!(" {title} "))),
         }
     }
-    let local = look.now.wall.with_timezone(&look.model.setting.zone);
+    let local = context.now.wall.with_timezone(&context.model.setting.zone);
     let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string();
     let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
     let room = usize::from(width).saturating_sub(used);
     if room > width::of(&time) {
-        spans.push(Span::styled(format!("{time:>room$}"), look.theme.dim()));
+        spans.push(Span::styled(format!("{time:>room$}"), context.theme.dim()));
     }
     Line::from(spans)
 }
 
-fn health(look: &Look<'_>) -> Span<'static> {
-    let is_paused = look.model.paused_until(look.now.wall).is_some();
-    if look.model.setting.demo && !is_paused {
-        return Span::styled("DEMO ", look.theme.info());
+fn health(context: &DrawContext<'_>) -> Span<'static> {
+    let is_paused = context.model.paused_until(context.now.wall).is_some();
+    if context.model.setting.demo && !is_paused {
+        return Span::styled("DEMO ", context.theme.info());
     }
-    match look.model.live_poller(look.now.wall).map(|report| report.health) {
-        Some(PollerHealth::Live | PollerHealth::Paused) if is_paused => Span::styled("PAUSED ", look.theme.warning()),
-        Some(PollerHealth::Live | PollerHealth::Paused) => Span::styled("LIVE ", look.theme.good()),
+    match context.model.live_poller(context.now.wall).map(|report| report.health) {
+        Some(PollerHealth::Live | PollerHealth::Paused) if is_paused => {
+            Span::styled("PAUSED ", context.theme.warning())
+        }
+        Some(PollerHealth::Live | PollerHealth::Paused) => Span::styled("LIVE ", context.theme.good()),
         Some(
             trouble @ (PollerHealth::Throttled
             | PollerHealth::Unreachable
@@ -75,63 +77,63 @@ fn health(look: &Look<'_>) -> Span<'static> {
             | PollerHealth::Stopped
             | PollerHealth::Waiting
             | PollerHealth::Unknown),
-        ) => Span::styled(format!("{} ", trouble.name().to_uppercase()), look.theme.critical()),
-        None => Span::styled("NOT POLLING ", look.theme.warning()),
+        ) => Span::styled(format!("{} ", trouble.name().to_uppercase()), context.theme.critical()),
+        None => Span::styled("NOT POLLING ", context.theme.warning()),
     }
 }
 
 /// The gravest thing that stands in the way of everything, and what to do.
-pub(super) fn banner(look: &Look<'_>, width: u16) -> Line<'static> {
-    let banner = match (&look.model.trouble, look.model.profile_alert()) {
+pub(super) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+    let banner = match (&context.model.trouble, context.model.profile_alert()) {
         // What isn't kept can't be shown either.
         (Some(trouble), _) => format!(" STORE: {trouble} "),
         // What to do comes first: on a narrow screen the end is cut off.
         (None, Some(alert)) => {
             let rule = alert.rule;
-            let firing = look.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
+            let firing = context.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
             let concerned: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
             let more = match concerned.len() {
                 ..=1 => String::new(),
                 all => format!("and {} more: ", all - 1),
             };
-            let (whose, name) = (look.model.setting.whose(&alert.profile), rule.name().to_uppercase());
+            let (whose, name) = (context.model.setting.whose(&alert.profile), rule.name().to_uppercase());
             format!(" {whose}{more}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),
     };
-    Line::styled(width::cut(&banner, usize::from(width), look.theme.ellipsis), look.theme.banner())
+    Line::styled(width::cut(&banner, usize::from(width), context.theme.ellipsis), context.theme.banner())
 }
 
-pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
-    let list = &look.model.list;
-    let typing = matches!(look.model.overlay, Overlay::Filter(_));
-    let mut spans = vec![Span::styled(PROMPT, if typing { look.theme.key() } else { look.theme.dim() })];
+pub(super) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+    let list = &context.model.list;
+    let typing = matches!(context.model.overlay, Overlay::Filter(_));
+    let mut spans = vec![Span::styled(PROMPT, if typing { context.theme.key() } else { context.theme.dim() })];
     match &list.filter_error {
         Some(error) => {
             let (before, wrong, after) = split(&list.filter_text, error.at.start, error.at.end);
-            spans.extend([Span::raw(before), Span::styled(wrong, look.theme.wrong()), Span::raw(after)]);
-            if error_below(look, usize::from(width)).is_none() {
-                spans.push(Span::styled(format!("{GAP}{}", error.message), look.theme.warning()));
+            spans.extend([Span::raw(before), Span::styled(wrong, context.theme.wrong()), Span::raw(after)]);
+            if error_below(context, usize::from(width)).is_none() {
+                spans.push(Span::styled(format!("{GAP}{}", error.message), context.theme.warning()));
             }
         }
         None if list.filter_text.is_empty()
             && !typing
-            && look.model.detour.is_some()
-            && look.model.marks.is_empty() =>
+            && context.model.temporary_view.is_some()
+            && context.model.marks.is_empty() =>
         {
-            let back = format!("everything is shown; {} leads back to where you were", look.key(Id::Clear));
-            spans.push(Span::styled(back, look.theme.dim()));
+            let back = format!("everything is shown; {} leads back to where you were", context.key(Id::Clear));
+            spans.push(Span::styled(back, context.theme.dim()));
         }
         None if list.filter_text.is_empty() && !typing => {
             spans.push(Span::styled(
                 "no filter; try is:overdue, status:ongoing, chain:base or any text",
-                look.theme.dim(),
+                context.theme.dim(),
             ));
         }
         None => spans.push(Span::raw(list.filter_text.clone())),
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
-        let clear = || format!("{} clears", look.key(Id::Clear));
+        let clear = || format!("{} clears", context.key(Id::Clear));
         let clear = if typing { "Enter keeps, Esc undoes".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let count = match list.is_searching() {
@@ -141,27 +143,27 @@ pub(super) fn filter(look: &Look<'_>, width: u16) -> Line<'static> {
         let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
         if room > width::of(&count) {
-            spans.push(Span::styled(format!("{count:>room$}"), look.theme.info()));
+            spans.push(Span::styled(format!("{count:>room$}"), context.theme.info()));
         }
     }
     Line::from(spans)
 }
 
 /// What is wrong with the filter, if there is no room for that beside it.
-fn error_below<'a>(look: &Look<'a>, columns: usize) -> Option<&'a str> {
-    let list = &look.model.list;
+fn error_below<'a>(context: &DrawContext<'a>, columns: usize) -> Option<&'a str> {
+    let list = &context.model.list;
     let message = list.filter_error.as_ref()?.message.as_str();
     let needed = [PROMPT, &list.filter_text, GAP, message].into_iter().map(width::of).sum::<usize>();
     (needed > columns).then_some(message)
 }
 
 /// Draws what is wrong with the filter below it, over the list, if there is no room beside it.
-pub(super) fn draw_error(look: &Look<'_>, below: Rect, frame: &mut Frame<'_>) {
-    let Some(message) = error_below(look, usize::from(below.width)) else { return };
+pub(super) fn draw_error(context: &DrawContext<'_>, below: Rect, frame: &mut Frame<'_>) {
+    let Some(message) = error_below(context, usize::from(below.width)) else { return };
     let lines = width::wrap(message, usize::from(below.width).saturating_sub(width::of(PROMPT) + 1).max(1));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(below.height);
     let pane = Rect { height, ..below };
-    let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), look.theme.warning());
+    let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), context.theme.warning());
     frame.render_widget(Clear, pane);
     put_lines(lines.into_iter().map(indented), pane, frame);
 }

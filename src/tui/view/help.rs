@@ -13,7 +13,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{
     domain::{row_text, status::RouterStatus, width},
     tui::{
@@ -40,9 +40,9 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(look: &Look<'_>, pane: Rect) -> Self {
+    fn new(context: &DrawContext<'_>, pane: Rect) -> Self {
         let inner = Block::bordered().inner(pane);
-        let lines = legend(look, usize::from(inner.width));
+        let lines = legend(context, usize::from(inner.width));
         let height = u16::try_from(lines.len() + 1).unwrap_or(u16::MAX);
         let height = if inner.height.saturating_sub(height) > AMPLE { height } else { 0 };
         let [search, rows, legend] =
@@ -51,11 +51,11 @@ impl Parts {
     }
 
     /// What is scrolled.
-    fn scrolled(&self, look: &Look<'_>, page: &HelpPage) -> Vec<Line<'static>> {
+    fn scrolled(&self, context: &DrawContext<'_>, page: &HelpPage) -> Vec<Line<'static>> {
         let columns = usize::from(self.rows.width);
         let mut lines = match &page.found {
-            None => everything(look, columns),
-            Some(_) => found(look, page, columns),
+            None => everything(context, columns),
+            Some(_) => found(context, page, columns),
         };
         if self.legend.height == 0 {
             lines.push(Line::default());
@@ -65,18 +65,18 @@ impl Parts {
     }
 }
 
-pub(super) fn draw(look: &Look<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
     let block = Block::bordered()
-        .border_set(look.theme.border)
-        .title(Span::styled(" Help ", look.theme.label()))
-        .title(Span::styled(" type to search keys and commands ", look.theme.dim()))
-        .title_bottom(Span::styled(" Esc closes   keys of your own: [keys] in the config file ", look.theme.dim()));
+        .border_set(context.theme.border)
+        .title(Span::styled(" Help ", context.theme.label()))
+        .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
+        .title_bottom(Span::styled(" Esc closes   keys of your own: [keys] in the config file ", context.theme.dim()));
     frame.render_widget(block, pane);
-    let parts = Parts::new(look, pane);
+    let parts = Parts::new(context, pane);
     let typed: String = page.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let search = Line::from(vec![Span::styled(PROMPT, look.theme.key()), Span::raw(typed)]);
+    let search = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
     frame.render_widget(search, parts.search);
-    let lines = parts.scrolled(look, page);
+    let lines = parts.scrolled(context, page);
     let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let under_a_line = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
@@ -93,22 +93,22 @@ fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
 }
 
 /// Rows that scroll.
-pub(super) fn rows(look: &Look<'_>, pane: Rect) -> usize {
-    usize::from(Parts::new(look, pane).rows.height)
+pub(super) fn rows(context: &DrawContext<'_>, pane: Rect) -> usize {
+    usize::from(Parts::new(context, pane).rows.height)
 }
 
-pub(super) fn scroll_end(look: &Look<'_>, page: &HelpPage, pane: Rect) -> usize {
-    let parts = Parts::new(look, pane);
-    parts.scrolled(look, page).len().saturating_sub(usize::from(parts.rows.height))
+pub(super) fn scroll_end(context: &DrawContext<'_>, page: &HelpPage, pane: Rect) -> usize {
+    let parts = Parts::new(context, pane);
+    parts.scrolled(context, page).len().saturating_sub(usize::from(parts.rows.height))
 }
 
-fn everything(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
-    let title = |title: &'static str| Line::styled(title, look.theme.label());
+fn everything(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
+    let title = |title: &'static str| Line::styled(title, context.theme.label());
     let mut lines = Vec::new();
     for group in Group::ALL {
         lines.push(title(group.title()));
-        let of_group = look.model.setting.keys.all().filter(|(command, _)| command.group == group);
-        lines.extend(of_group.flat_map(|(command, keys)| row(look, command, keys, columns)));
+        let of_group = context.model.setting.keys.all().filter(|(command, _)| command.group == group);
+        lines.extend(of_group.flat_map(|(command, keys)| row(context, command, keys, columns)));
         lines.push(Line::default());
     }
     lines.push(title("FILTER"));
@@ -121,27 +121,27 @@ fn everything(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
 }
 
 /// What is looked for, the likeliest first; terms of the filter too.
-fn found(look: &Look<'_>, page: &HelpPage, columns: usize) -> Vec<Line<'static>> {
+fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line<'static>> {
     let ids = page.found.iter().flatten();
-    let commands = ids.filter_map(|id| look.model.setting.keys.all().find(|(command, _)| command.id == *id));
-    let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(look, command, keys, columns)).collect();
+    let commands = ids.filter_map(|id| context.model.setting.keys.all().find(|(command, _)| command.id == *id));
+    let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(context, command, keys, columns)).collect();
     let wanted = page.wanted().to_lowercase();
     let filters: Vec<_> = FILTERS.iter().filter(|example| wanted.len() > 1 && example.contains(&wanted)).collect();
     if !filters.is_empty() {
-        lines.extend([Line::default(), Line::styled("FILTER", look.theme.label())]);
+        lines.extend([Line::default(), Line::styled("FILTER", context.theme.label())]);
         lines.extend(filters.into_iter().map(|example| Line::raw(format!("  {example}"))));
     }
     if lines.is_empty() {
-        lines.push(Line::styled("  No key, command or filter is called so.", look.theme.warning()));
+        lines.push(Line::styled("  No key, command or filter is called so.", context.theme.warning()));
     }
     lines
 }
 
 /// Keys, name, and what it does. What has no key is run by its name.
-fn row(look: &Look<'_>, command: &Command, keys: &[String], columns: usize) -> Vec<Line<'static>> {
+fn row(context: &DrawContext<'_>, command: &Command, keys: &[String], columns: usize) -> Vec<Line<'static>> {
     let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
     let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
-        .map(|(text, columns)| width::fit(text, columns, look.theme.ellipsis));
+        .map(|(text, columns)| width::fit(text, columns, context.theme.ellipsis));
     // Whose keys hold in one place alone says which, since others have the same keys.
     let place = match command.contexts {
         [Context::List] | [_, _, ..] | [] => String::new(),
@@ -154,8 +154,8 @@ fn row(look: &Look<'_>, command: &Command, keys: &[String], columns: usize) -> V
     let help = width::wrap(&format!("{}{place}", command.help), columns.saturating_sub(KEYS + NAME + 4).max(1));
     let line = |(place, text): (usize, String)| match place {
         0 => Line::from(vec![
-            Span::styled(format!("  {keys} "), look.theme.key()),
-            Span::styled(format!("{name} "), look.theme.dim()),
+            Span::styled(format!("  {keys} "), context.theme.key()),
+            Span::styled(format!("{name} "), context.theme.dim()),
             Span::raw(text),
         ]),
         _ => Line::raw(format!("{}{text}", " ".repeat(KEYS + NAME + 4))),
@@ -173,7 +173,7 @@ const FILTERS: [&str; 6] = [
 ];
 
 /// What the symbols mean.
-fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(row_text::status).collect();
     let facts = [
         ("Status", format!("{}, {}, # not documented", statuses.join(", "), row_text::REFUSED)),
@@ -188,7 +188,7 @@ fn legend(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
             let wrapped = width::wrap(&text, columns.saturating_sub(9).max(1));
             let line = move |(place, text): (usize, String)| {
                 let label = if place == 0 { label } else { "" };
-                Line::from(vec![Span::styled(format!("{label:<9}"), look.theme.label()), Span::raw(text)])
+                Line::from(vec![Span::styled(format!("{label:<9}"), context.theme.label()), Span::raw(text)])
             };
             wrapped.into_iter().enumerate().map(line)
         })

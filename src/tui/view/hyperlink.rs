@@ -10,7 +10,7 @@ use ratatui::{
     layout::Rect,
 };
 
-use super::Look;
+use super::DrawContext;
 use crate::domain::{ids::TxHash, link, route, transaction::Transaction, width};
 
 /// Longer ones aren't taken by terminals.
@@ -39,24 +39,29 @@ impl Link<'_> {
 }
 
 /// Makes links of a transaction's hashes and links in a pane that was drawn.
-pub(super) fn mark(look: &Look<'_>, tx: &Transaction, pane: Rect, buffer: &mut Buffer) {
+pub(super) fn mark(context: &DrawContext<'_>, tx: &Transaction, pane: Rect, buffer: &mut Buffer) {
     let ends = route::ends(tx);
     let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let mut links: Vec<_> = bridge.map(|url| Link { url, hash: None }).into_iter().collect();
     for end in [Some(ends.source), Some(ends.destination), ends.hop].into_iter().flatten() {
         links.extend(end.url.map(|url| Link { url, hash: end.transaction_id }));
     }
-    over(look, links, pane, buffer);
+    over(context, links, pane, buffer);
 }
 
 /// Makes links of links in a pane that was drawn.
-pub(super) fn mark_written<'a>(look: &Look<'_>, urls: impl Iterator<Item = &'a str>, pane: Rect, buffer: &mut Buffer) {
-    over(look, urls.map(|url| Link { url, hash: None }).collect(), pane, buffer);
+pub(super) fn mark_written<'a>(
+    context: &DrawContext<'_>,
+    urls: impl Iterator<Item = &'a str>,
+    pane: Rect,
+    buffer: &mut Buffer,
+) {
+    over(context, urls.map(|url| Link { url, hash: None }).collect(), pane, buffer);
 }
 
-fn over(look: &Look<'_>, mut links: Vec<Link<'_>>, pane: Rect, buffer: &mut Buffer) {
+fn over(context: &DrawContext<'_>, mut links: Vec<Link<'_>>, pane: Rect, buffer: &mut Buffer) {
     links.retain(|link| link.url.len() <= LONGEST && link::check(link.url).is_ok());
-    if !look.theme.abilities().hyperlinks || links.is_empty() {
+    if !context.theme.abilities().hyperlinks || links.is_empty() {
         return;
     }
     let pane = pane.intersection(buffer.area);
@@ -65,7 +70,7 @@ fn over(look: &Look<'_>, mut links: Vec<Link<'_>>, pane: Rect, buffer: &mut Buff
     for y in pane.y..pane.bottom() {
         for word in words(buffer, Rect { y, height: 1, ..pane }) {
             let going_on = broken.take_if(|(_, rest, x)| *x == word.x && rest.starts_with(&word.text));
-            let shown = |link: &Link<'_>| link.is_shown_by(&word.text, look.theme.ellipsis);
+            let shown = |link: &Link<'_>| link.is_shown_by(&word.text, context.theme.ellipsis);
             let begun = |link: &Link<'_>| word.text.len() > SCHEME && link.url.starts_with(&word.text);
             let place = || links.iter().position(shown).or_else(|| links.iter().position(begun));
             let found = going_on.as_ref().map(|(place, ..)| *place).or_else(place);

@@ -10,7 +10,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{Look, columns, layout::Panes, marks, put_lines};
+use super::{DrawContext, columns, layout::Panes, marks, put_lines};
 use crate::{
     domain::{
         alert::{self, Alert},
@@ -31,85 +31,85 @@ pub(super) fn rows_in(panes: &Panes) -> usize {
     panes.list.map_or(0, |pane| usize::from(pane.height.saturating_sub(around)))
 }
 
-pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = if panes.split {
-        let block = block(look);
+        let block = block(context);
         let inner = block.inner(pane);
         frame.render_widget(block, pane);
         inner
     } else {
         pane
     };
-    let mut lines = vec![titles(look, inner.width)];
-    let list = &look.model.list;
+    let mut lines = vec![titles(context, inner.width)];
+    let list = &context.model.list;
     let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
-    let range = look.model.range();
-    lines.extend(shown.filter_map(|row| line(look, (*row, range), inner.width)));
+    let range = context.model.range();
+    lines.extend(shown.filter_map(|row| line(context, (*row, range), inner.width)));
     if list.part.rows.is_empty() {
         lines.extend(
-            empty(look)
+            empty(context)
                 .into_iter()
                 .flat_map(|text| width::wrap(&text, usize::from(inner.width.saturating_sub(2))))
-                .map(|text| Line::styled(format!(" {text}"), look.theme.dim())),
+                .map(|text| Line::styled(format!(" {text}"), context.theme.dim())),
         );
     }
     put_lines(lines, inner, frame);
 }
 
-fn block<'a>(look: &Look<'_>) -> Block<'a> {
-    let list = &look.model.list;
+fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
+    let list = &context.model.list;
     let (number, total) = list.standing();
     let title = format!(" {} {total} ", list.tab.titles().0);
     Block::bordered()
-        .border_set(look.theme.border)
-        .border_style(look.theme.dim())
-        .title(Span::styled(title, look.theme.label()))
-        .title_bottom(Span::styled(format!(" row {number} of {total} "), look.theme.dim()))
+        .border_set(context.theme.border)
+        .border_style(context.theme.dim())
+        .title(Span::styled(title, context.theme.label()))
+        .title_bottom(Span::styled(format!(" row {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
-            marks::words(look).map_or_else(String::new, |words| format!(" {words} ")),
-            look.theme.label(),
+            marks::words(context).map_or_else(String::new, |words| format!(" {words} ")),
+            context.theme.label(),
         ))
 }
 
-fn shown(look: &Look<'_>, width: u16) -> Vec<Column> {
-    look.model.list.columns.shown(width, !look.model.beside.is_empty())
+fn shown(context: &DrawContext<'_>, width: u16) -> Vec<Column> {
+    context.model.list.columns.shown(width, !context.model.beside.is_empty())
 }
 
-fn titles(look: &Look<'_>, width: u16) -> Line<'static> {
+fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for column in shown(look, width) {
-        text.push_str(&aligned(column, column.title(), look));
+    for column in shown(context, width) {
+        text.push_str(&aligned(column, column.title(), context));
         text.push(' ');
     }
-    Line::styled(text, look.theme.dim())
+    Line::styled(text, context.theme.dim())
 }
 
-fn aligned(column: Column, text: &str, look: &Look<'_>) -> String {
+fn aligned(column: Column, text: &str, context: &DrawContext<'_>) -> String {
     let columns = column.width();
     match column.is_right() {
         true => format!("{:>columns$}", width::cut(text, columns, "")),
-        false => width::fit(text, columns, look.theme.ellipsis),
+        false => width::fit(text, columns, context.theme.ellipsis),
     }
 }
 
-fn line(look: &Look<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) -> Option<Line<'static>> {
-    let tx = look.model.transactions.get(&row)?;
-    let selected = look.model.list.selected == Some(row);
-    let mut spans = vec![Span::raw(marks::letter(look, row, range))];
-    for column in shown(look, columns_of_pane) {
-        let (text, style) = cell(look, tx, column);
-        spans.push(Span::styled(aligned(column, &text, look), style));
+fn line(context: &DrawContext<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) -> Option<Line<'static>> {
+    let tx = context.model.transactions.get(&row)?;
+    let selected = context.model.list.selected == Some(row);
+    let mut spans = vec![Span::raw(marks::letter(context, row, range))];
+    for column in shown(context, columns_of_pane) {
+        let (text, style) = cell(context, tx, column);
+        spans.push(Span::styled(aligned(column, &text, context), style));
         spans.push(Span::raw(" "));
     }
-    Some(columns::row(look, (spans, selected), columns_of_pane))
+    Some(columns::row(context, (spans, selected), columns_of_pane))
 }
 
-fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
-    let (theme, now) = (look.theme, look.now.wall);
+fn cell(context: &DrawContext<'_>, tx: &Transaction, column: Column) -> (String, Style) {
+    let (theme, now) = (context.theme, context.now.wall);
     let status = tx.state.status.as_ref();
-    let severity = look.model.severity(tx.id);
+    let severity = context.model.severity(tx.id);
     match column {
-        Column::Severity => match handling(look.model.alerts_of(tx.id)) {
+        Column::Severity => match handling(context.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
             None => {
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
@@ -119,7 +119,7 @@ fn cell(look: &Look<'_>, tx: &Transaction, column: Column) -> (String, Style) {
         Column::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
         Column::Route => (row_text::route(tx), Style::new()),
         Column::Age => (span::short(tx.age(now)), Style::new()),
-        Column::Due => (row_text::due(tx, now), due(look, tx)),
+        Column::Due => (row_text::due(tx, now), due(context, tx)),
         Column::Profile => (text::clean(&tx.profile), theme.dim()),
         Column::Ticket => (row_text::ticket_or_label(tx).unwrap_or("-").to_owned(), theme.dim()),
         Column::Checked => (row_text::checked(tx, now), theme.dim()),
@@ -138,23 +138,23 @@ fn handling(alerts: &[Alert]) -> Option<String> {
 }
 
 /// How the countdown looks: near the deadline, past it, past it and confirmed.
-fn due(look: &Look<'_>, tx: &Transaction) -> Style {
+fn due(context: &DrawContext<'_>, tx: &Transaction) -> Style {
     /// From here on the deadline is near.
     const SOON: Duration = Duration::from_secs(5 * 60);
-    let left = span::between(look.now.wall, tx.deadline().at);
+    let left = span::between(context.now.wall, tx.deadline().at);
     match (tx.is_awaited(), left) {
-        (false, _) => look.theme.dim(),
-        (true, _) if tx.is_overdue() => look.theme.critical(),
-        (true, left) if left < SOON => look.theme.warning(),
+        (false, _) => context.theme.dim(),
+        (true, _) if tx.is_overdue() => context.theme.critical(),
+        (true, left) if left < SOON => context.theme.warning(),
         (true, _) => Style::new(),
     }
 }
 
-fn empty(look: &Look<'_>) -> Vec<String> {
-    let model = look.model;
-    let shown = |id| look.key(id);
+fn empty(context: &DrawContext<'_>) -> Vec<String> {
+    let model = context.model;
+    let shown = |id| context.key(id);
     if !model.loaded {
-        return vec![format!("Reading the store{}", look.theme.ellipsis)];
+        return vec![format!("Reading the store{}", context.theme.ellipsis)];
     }
     if model.overview.tabs == [0; 5] && model.list.filter_text.is_empty() && model.list.tab == Tab::All {
         return vec![

@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{
     domain::{ids::TxHash, width},
     tui::{
@@ -37,15 +37,15 @@ pub(super) fn rows_in(body: Rect) -> usize {
 }
 
 /// How far it can be scrolled: until the last line stands at the end, or alone where lines are wrapped.
-pub(super) fn scroll_end(look: &Look<'_>, body: Rect) -> usize {
-    let log = &look.model.log;
+pub(super) fn scroll_end(context: &DrawContext<'_>, body: Rect) -> usize {
+    let log = &context.model.log;
     let kept = if log.wrap { 1 } else { rows_in(body) };
     log.lines().count().saturating_sub(kept)
 }
 
 /// What is shown of it, in the filter's place; what is looked for is typed there.
-pub(super) fn headline(look: &Look<'_>, row: Rect, frame: &mut Frame<'_>) {
-    let log = &look.model.log;
+pub(super) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'_>) {
+    let log = &context.model.log;
     let level = match log.least {
         Level::Info => "all levels",
         Level::Warn => "WARN and ERROR",
@@ -53,25 +53,25 @@ pub(super) fn headline(look: &Look<'_>, row: Rect, frame: &mut Frame<'_>) {
     };
     let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
     let mut line = Line::from(vec![
-        Span::styled(" Log  ", look.theme.label()),
+        Span::styled(" Log  ", context.theme.label()),
         Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
     ]);
-    if let Overlay::Find { input, .. } = &look.model.overlay {
+    if let Overlay::Find { input, .. } = &context.model.overlay {
         let column = line.width() + width::of(PROMPT) + input.visual_cursor();
-        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), look.theme.key()));
+        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), context.theme.key()));
         let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
         if row.area() > 0 {
             frame.set_cursor_position((row.x + column, row.y));
         }
     } else if !log.wanted.is_empty() {
-        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), look.theme.info()));
+        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), context.theme.info()));
     }
     frame.render_widget(line, row);
 }
 
-pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
     let [pane, below] = areas(body);
-    let log = &look.model.log;
+    let log = &context.model.log;
     let rows = usize::from(pane.height);
     let columns = usize::from(pane.width);
     let mut lines: Vec<Line<'static>> = Vec::new();
@@ -79,44 +79,44 @@ pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
         if lines.len() >= rows {
             break;
         }
-        lines.extend(of_entry(look, entry, columns));
+        lines.extend(of_entry(context, entry, columns));
     }
     if lines.is_empty() {
-        let text = width::wrap(&empty(look), columns.saturating_sub(2)).into_iter();
-        lines.extend(text.map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
+        let text = width::wrap(&empty(context), columns.saturating_sub(2)).into_iter();
+        lines.extend(text.map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
     }
     put_lines(lines, pane, frame);
     if below.height > 0 {
-        let rule = Line::styled(look.theme.border.horizontal_top.repeat(columns), look.theme.dim());
-        let promise = Line::styled(width::cut(&promise(look), columns, look.theme.ellipsis), look.theme.dim());
+        let rule = Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim());
+        let promise = Line::styled(width::cut(&promise(context), columns, context.theme.ellipsis), context.theme.dim());
         put_lines([rule, promise], below, frame);
     }
 }
 
 /// A line of the log, on as many rows as it needs if they are wrapped.
-fn of_entry(look: &Look<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
-    let time = format!(" {} ", time(look, entry.at));
+fn of_entry(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
+    let time = format!(" {} ", time(context, entry.at));
     let style = match entry.level {
-        Level::Error => look.theme.critical(),
-        Level::Warn => look.theme.warning(),
-        Level::Info => look.theme.dim(),
+        Level::Error => context.theme.critical(),
+        Level::Warn => context.theme.warning(),
+        Level::Info => context.theme.dim(),
     };
     let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
     let about = match entry.about.as_str() {
         "" => String::new(),
-        about => format!(" | {}", TxHash::new(about).short(look.theme.ellipsis)),
+        about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
     };
     let indent = width::of(&time) + LEVEL + 1;
     let room = columns.saturating_sub(indent).max(1);
-    let whose = look.model.setting.whose(&entry.profile);
+    let whose = context.model.setting.whose(&entry.profile);
     let words = format!("{whose}{}{about}{body}", entry.text);
-    let texts = match look.model.log.wrap {
+    let texts = match context.model.log.wrap {
         true => width::wrap(&words, room),
-        false => vec![width::cut(&words, room, look.theme.ellipsis)],
+        false => vec![width::cut(&words, room, context.theme.ellipsis)],
     };
     let row = |(place, text): (usize, String)| match place {
         0 => Line::from(vec![
-            Span::styled(time.clone(), look.theme.dim()),
+            Span::styled(time.clone(), context.theme.dim()),
             Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
             Span::styled(text, if entry.level == Level::Error { style } else { Style::new() }),
         ]),
@@ -126,15 +126,15 @@ fn of_entry(look: &Look<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'stati
 }
 
 /// The time, with the date of another day.
-fn time(look: &Look<'_>, at: DateTime<Utc>) -> String {
-    let [there, today] = [at, look.now.wall].map(|moment| moment.with_timezone(&look.model.setting.zone));
+fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
     let is_today = there.date_naive() == today.date_naive();
     there.format(if is_today { "%H:%M:%S" } else { "%m-%d %H:%M:%S" }).to_string()
 }
 
-fn empty(look: &Look<'_>) -> String {
-    match &look.model.log.read {
-        None => format!("Reading the log{}", look.theme.ellipsis),
+fn empty(context: &DrawContext<'_>) -> String {
+    match &context.model.log.read {
+        None => format!("Reading the log{}", context.theme.ellipsis),
         Some(Err(reason)) => reason.clone(),
         Some(Ok(tail)) if tail.lines.is_empty() => {
             "Nothing was logged yet. Here will be what failed: requests that were throttled, refused or timed out, statuses that \
@@ -142,15 +142,15 @@ fn empty(look: &Look<'_>) -> String {
                 .to_owned()
         }
         Some(Ok(_)) => {
-            let [level, find] = [Id::Level, Id::Find].map(|id| look.key(id));
+            let [level, find] = [Id::Level, Id::Find].map(|id| context.key(id));
             format!("Nothing here: {level} shows other levels, {find} looks for another text.")
         }
     }
 }
 
-fn promise(look: &Look<'_>) -> String {
-    let shown = match &look.model.setting.shown_id {
-        Some(id) => format!("as {}", id.replace('…', look.theme.ellipsis)),
+fn promise(context: &DrawContext<'_>) -> String {
+    let shown = match &context.model.setting.shown_id {
+        Some(id) => format!("as {}", id.replace('…', context.theme.ellipsis)),
         None => "by its end alone".to_owned(),
     };
     format!(" x-integrator-id is shown {shown} everywhere, including copies and exports")

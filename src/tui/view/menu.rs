@@ -9,21 +9,21 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{
     domain::width,
     tui::model::menu::{Entry, Menu},
 };
 
-pub(super) fn draw(look: &Look<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(body.width.saturating_sub(4)).max(1);
     let remark = width::wrap(&menu.remark, columns);
     let remark: Vec<String> = remark.into_iter().filter(|line| !line.is_empty()).collect();
     let pane = bottom(body, remark.len() + menu.entries.len() + 2);
     frame.render_widget(Clear, pane);
-    let title = menu.title.replace('…', look.theme.ellipsis);
+    let title = menu.title.replace('…', context.theme.ellipsis);
     let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
-    let block = Block::bordered().border_set(look.theme.border).title(Span::styled(title, look.theme.label()));
+    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
@@ -33,18 +33,18 @@ pub(super) fn draw(look: &Look<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'
     let rows = room.saturating_sub(lines.len()).max(1);
     let first = (menu.cursor + 1).saturating_sub(rows);
     let shown = menu.entries.iter().enumerate().skip(first).take(rows);
-    lines.extend(shown.map(|(place, entry)| line(look, entry, place == menu.cursor, inner.width)));
+    lines.extend(shown.map(|(place, entry)| line(context, entry, place == menu.cursor, inner.width)));
     put_lines(lines, inner, frame);
 }
 
-fn line(look: &Look<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
+fn line(context: &DrawContext<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
     if is_chosen {
         let text = format!(">{:<6} {}", entry.key, entry.label);
-        return Line::styled(width::fit(&text, usize::from(columns), look.theme.ellipsis), look.theme.selected());
+        return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());
     }
     let room = usize::from(columns).saturating_sub(8);
-    let label = width::cut(&entry.label, room, look.theme.ellipsis);
-    Line::from(vec![Span::styled(format!(" {:<6} ", entry.key), look.theme.key()), Span::raw(label)])
+    let label = width::cut(&entry.label, room, context.theme.ellipsis);
+    Line::from(vec![Span::styled(format!(" {:<6} ", entry.key), context.theme.key()), Span::raw(label)])
 }
 
 /// So many rows at the bottom, or as many as there are.

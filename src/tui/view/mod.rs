@@ -49,75 +49,75 @@ use crate::{clock::Now, domain::width};
 /// Draws the whole screen.
 pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     let area = frame.area();
-    let look = Look { model, theme, now };
+    let context = DrawContext { model, theme, now };
     let mut panes = layout::panes(model, area);
     let filters = matches!(model.overlay, Overlay::Filter(_)) || !model.list.filter_text.is_empty();
     if panes.filter.height == 0 && model.screen == Screen::List && filters {
         // What is hidden, and why, matters more than the time.
         panes.filter = panes.header;
     } else {
-        frame.render_widget(header::line(&look, panes.header.width), panes.header);
+        frame.render_widget(header::line(&context, panes.header.width), panes.header);
     }
     if let Some(banner) = panes.banner {
-        frame.render_widget(header::banner(&look, banner.width), banner);
+        frame.render_widget(header::banner(&context, banner.width), banner);
     }
     match model.screen {
-        Screen::List => frame.render_widget(header::filter(&look, panes.filter.width), panes.filter),
-        Screen::Detail => frame.render_widget(detail::position(&look, panes.filter.width), panes.filter),
-        Screen::Alerts => frame.render_widget(alerts::tabs(&look, panes.filter.width), panes.filter),
-        Screen::Stats => frame.render_widget(stats::headline(&look, panes.filter.width), panes.filter),
-        Screen::Log => log::headline(&look, panes.filter, frame),
+        Screen::List => frame.render_widget(header::filter(&context, panes.filter.width), panes.filter),
+        Screen::Detail => frame.render_widget(detail::position(&context, panes.filter.width), panes.filter),
+        Screen::Alerts => frame.render_widget(alerts::tabs(&context, panes.filter.width), panes.filter),
+        Screen::Stats => frame.render_widget(stats::headline(&context, panes.filter.width), panes.filter),
+        Screen::Log => log::headline(&context, panes.filter, frame),
     }
     if let Some(pane) = panes.list {
-        list::draw(&look, &panes, pane, frame);
+        list::draw(&context, &panes, pane, frame);
     }
     if let Some(pane) = panes.preview {
-        put_lines(detail::preview(&look, pane), pane, frame);
-        marks::over_line(&look, Rect { height: 1, ..pane }, frame);
+        put_lines(detail::preview(&context, pane), pane, frame);
+        marks::over_line(&context, Rect { height: 1, ..pane }, frame);
     }
     if let Some(pane) = panes.detail {
-        detail::draw(&look, &panes, pane, frame);
+        detail::draw(&context, &panes, pane, frame);
     }
     match model.screen {
-        Screen::Alerts => alerts::draw(&look, panes.body, frame),
-        Screen::Stats => stats::draw(&look, panes.body, frame),
-        Screen::Log => log::draw(&look, panes.body, frame),
+        Screen::Alerts => alerts::draw(&context, panes.body, frame),
+        Screen::Stats => stats::draw(&context, panes.body, frame),
+        Screen::Log => log::draw(&context, panes.body, frame),
         Screen::List | Screen::Detail => {}
     }
-    put_lines(status::lines(&look, panes.status), panes.status, frame);
-    status::say(&look, (panes.body, panes.status), frame);
-    overlay(&look, frame, &panes);
+    put_lines(status::lines(&context, panes.status), panes.status, frame);
+    status::draw_notice(&context, (panes.body, panes.status), frame);
+    overlay(&context, frame, &panes);
     ground::lay(theme, frame.buffer_mut());
 }
 
-fn overlay(look: &Look<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
-    match &look.model.overlay {
+fn overlay(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Panes) {
+    match &context.model.overlay {
         // What is typed in there is drawn with the tabs.
         Overlay::None | Overlay::Find { .. } => {}
         Overlay::Filter(line) => {
-            header::draw_error(look, panes.body, frame);
+            header::draw_error(context, panes.body, frame);
             header::place_cursor(frame, panes.filter, &line.input);
         }
         Overlay::Help(page) => {
             frame.render_widget(Clear, panes.body);
-            help::draw(look, page, panes.body, frame);
+            help::draw(context, page, panes.body, frame);
         }
         Overlay::Answer { text, scroll } => {
             frame.render_widget(Clear, panes.body);
-            answer::draw(look, (text, *scroll), panes.body, frame);
+            answer::draw(context, (text, *scroll), panes.body, frame);
         }
-        Overlay::Palette(palette) => palette::draw(look, palette, panes.body, frame),
-        Overlay::Offer(offer) => offer::draw(look, offer, panes.body, frame),
+        Overlay::Palette(palette) => palette::draw(context, palette, panes.body, frame),
+        Overlay::Offer(offer) => offer::draw(context, offer, panes.body, frame),
         Overlay::Add(form) => {
             frame.render_widget(Clear, panes.body);
-            add::draw(look, form, panes.body, frame);
+            add::draw(context, form, panes.body, frame);
         }
         Overlay::Quote(form) => {
             frame.render_widget(Clear, panes.body);
-            quote::draw(look, form, panes.body, frame);
+            quote::draw(context, form, panes.body, frame);
         }
-        Overlay::Prompt(prompt) => prompt::draw(look, prompt, panes.body, frame),
-        Overlay::Menu(menu) => menu::draw(look, menu, panes.body, frame),
+        Overlay::Prompt(prompt) => prompt::draw(context, prompt, panes.body, frame),
+        Overlay::Menu(menu) => menu::draw(context, menu, panes.body, frame),
     }
 }
 
@@ -160,13 +160,13 @@ fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), (text, room): (&str, usize)
 }
 
 /// What every pane needs.
-struct Look<'a> {
+struct DrawContext<'a> {
     model: &'a Model,
     theme: &'a Theme,
     now: Now,
 }
 
-impl Look<'_> {
+impl DrawContext<'_> {
     /// How a sentence names a command.
     fn key(&self, id: Id) -> String {
         self.model.setting.keys.shown(id)
@@ -198,11 +198,11 @@ pub fn routes_height(model: &Model) -> usize {
 pub fn page(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
-    let look = Look { model, theme: &theme, now };
+    let context = DrawContext { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help(_), _) => help::rows(&look, panes.body),
+        (Overlay::Help(_), _) => help::rows(&context, panes.body),
         (Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&look, &panes, pane)),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&context, &panes, pane)),
         (_, Screen::List) => list::rows_in(&panes),
         (_, Screen::Alerts) => alerts::rows_in(panes.body),
         (_, Screen::Stats) => stats::rows_in(model, panes.body),
@@ -214,12 +214,12 @@ pub fn page(model: &Model, now: Now) -> usize {
 pub fn scroll_end(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
-    let look = Look { model, theme: &theme, now };
+    let context = DrawContext { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help(page), _) => help::scroll_end(&look, page, panes.body),
+        (Overlay::Help(page), _) => help::scroll_end(&context, page, panes.body),
         (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&look, &panes, pane)),
-        (_, Screen::Log) => log::scroll_end(&look, panes.body),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&context, &panes, pane)),
+        (_, Screen::Log) => log::scroll_end(&context, panes.body),
         (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
     }
 }

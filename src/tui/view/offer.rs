@@ -9,19 +9,19 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::{Look, hyperlink, put_lines};
+use super::{DrawContext, hyperlink, put_lines};
 use crate::{
     domain::{link, text, width},
-    tui::model::offer::{Item, Offer, Purpose},
+    tui::model::offer::{Item, LinkAction, Offer},
 };
 
 /// Columns of what a thing is.
 const LABEL: usize = 21;
 
-pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
     let (title, foot) = match offer.purpose {
-        Purpose::Copy => (" Copy ", " Enter or its key copies   Esc closes "),
-        Purpose::Open => (" Links ", " Enter or its number opens   y copies   Esc closes "),
+        LinkAction::Copy => (" Copy ", " Enter or its key copies   Esc closes "),
+        LinkAction::Open => (" Links ", " Enter or its number opens   y copies   Esc closes "),
     };
     let room = usize::from(body.height.saturating_sub(2));
     // The chosen one stays in sight.
@@ -30,37 +30,37 @@ pub(super) fn draw(look: &Look<'_>, offer: &Offer, body: Rect, frame: &mut Frame
     let pane = Rect { height, ..body };
     frame.render_widget(Clear, pane);
     let block = Block::bordered()
-        .border_set(look.theme.border)
-        .title(Span::styled(title, look.theme.label()))
-        .title_bottom(Span::styled(foot, look.theme.dim()));
+        .border_set(context.theme.border)
+        .title(Span::styled(title, context.theme.label()))
+        .title_bottom(Span::styled(foot, context.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let columns = usize::from(inner.width);
     let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
-    let lines: Vec<_> = items.map(|(place, item)| line(look, item, place == offer.place, columns)).collect();
+    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == offer.place, columns)).collect();
     put_lines(lines, inner, frame);
-    hyperlink::mark_written(look, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
+    hyperlink::mark_written(context, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
-fn line(look: &Look<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
     let refused = link_error(item);
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
         None => text::clean(&item.text),
     };
-    let label = width::fit(item.label, LABEL, look.theme.ellipsis);
+    let label = width::fit(item.label, LABEL, context.theme.ellipsis);
     let room = columns.saturating_sub(LABEL + 6);
-    let preview = width::cut(&preview, room, look.theme.ellipsis);
+    let preview = width::cut(&preview, room, context.theme.ellipsis);
     let mark = if chosen { ">" } else { " " };
     if chosen {
         let text = format!("{mark} {}  {label} {preview}", item.key);
-        return Line::styled(width::fit(&text, columns, ""), look.theme.selected());
+        return Line::styled(width::fit(&text, columns, ""), context.theme.selected());
     }
     Line::from(vec![
         Span::raw(format!("{mark} ")),
-        Span::styled(item.key.to_string(), look.theme.key()),
+        Span::styled(item.key.to_string(), context.theme.key()),
         Span::raw(format!("  {label} ")),
-        Span::styled(preview, look.theme.dim()),
+        Span::styled(preview, context.theme.dim()),
     ])
 }
 

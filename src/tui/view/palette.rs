@@ -7,7 +7,7 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::{Look, put_lines};
+use super::{DrawContext, put_lines};
 use crate::{
     domain::width,
     tui::model::palette::{Offer, Palette},
@@ -20,50 +20,50 @@ const NAME: usize = 24;
 /// Columns of the keys.
 const KEYS: usize = 10;
 
-pub(super) fn draw(look: &Look<'_>, palette: &Palette, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, palette: &Palette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.offers.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
     frame.render_widget(Clear, pane);
     let block = Block::bordered()
-        .border_set(look.theme.border)
-        .title(Span::styled(" Command ", look.theme.label()))
-        .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", look.theme.dim()));
+        .border_set(context.theme.border)
+        .title(Span::styled(" Command ", context.theme.label()))
+        .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let columns = usize::from(inner.width);
     let room = usize::from(inner.height.saturating_sub(1));
     let typed: String = palette.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let prompt = Line::from(vec![Span::styled(PROMPT, look.theme.key()), Span::raw(typed)]);
+    let prompt = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
     let first = (palette.chosen + 1).saturating_sub(room);
     let offers = palette.offers.iter().enumerate().skip(first).take(room);
     let mut lines = vec![prompt];
-    lines.extend(offers.map(|(index, offer)| line(look, offer, index == palette.chosen, columns)));
+    lines.extend(offers.map(|(index, offer)| line(context, offer, index == palette.chosen, columns)));
     if palette.offers.is_empty() {
-        lines.push(Line::styled("  no command is called so here", look.theme.warning()));
+        lines.push(Line::styled("  no command is called so here", context.theme.warning()));
     }
     put_lines(lines, inner, frame);
     place_cursor(palette, inner, frame);
 }
 
-fn line(look: &Look<'_>, offer: &Offer, is_chosen: bool, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, offer: &Offer, is_chosen: bool, columns: usize) -> Line<'static> {
     let Offer { command, argument } = offer;
     let argument = match (argument.as_str(), command.argument) {
         ("", Some(wanted)) => wanted,
         (argument, _) => argument,
     };
-    let name = width::fit(&format!("{} {argument}", command.name), NAME, look.theme.ellipsis);
-    let keys = look.model.setting.keys.of(command.id).join(" ");
-    let keys = width::fit(&keys, KEYS, look.theme.ellipsis);
+    let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);
+    let keys = context.model.setting.keys.of(command.id).join(" ");
+    let keys = width::fit(&keys, KEYS, context.theme.ellipsis);
     let mark = if is_chosen { ">" } else { " " };
     if is_chosen {
         let text = format!("{mark} {name} {keys} {}", command.help);
-        return Line::styled(width::fit(&text, columns, look.theme.ellipsis), look.theme.selected());
+        return Line::styled(width::fit(&text, columns, context.theme.ellipsis), context.theme.selected());
     }
-    let help = width::cut(command.help, columns.saturating_sub(NAME + KEYS + 4), look.theme.ellipsis);
+    let help = width::cut(command.help, columns.saturating_sub(NAME + KEYS + 4), context.theme.ellipsis);
     Line::from(vec![
         Span::raw(format!("{mark} {name} ")),
-        Span::styled(format!("{keys} "), look.theme.key()),
-        Span::styled(help, look.theme.dim()),
+        Span::styled(format!("{keys} "), context.theme.key()),
+        Span::styled(help, context.theme.dim()),
     ])
 }
 

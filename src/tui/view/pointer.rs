@@ -4,7 +4,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{Look, area, detail, header, layout, list};
+use super::{DrawContext, area, detail, header, layout, list};
 use crate::{
     clock::Now,
     domain::width,
@@ -34,7 +34,7 @@ pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Targ
     }
     if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
         let theme = Theme::new(false, false);
-        return detail::tab_at(&Look { model, theme: &theme, now }, (&panes, pane), at).map(Target::DetailTab);
+        return detail::tab_at(&DrawContext { model, theme: &theme, now }, (&panes, pane), at).map(Target::DetailTab);
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
     // Below the border, if there is one, and the titles.
@@ -48,7 +48,7 @@ pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Targ
 /// The saved view whose title is at a column of the header: `[1 Attention 6]`.
 fn tab(model: &Model, now: Now, (header, column): (Rect, u16)) -> Option<Tab> {
     let theme = Theme::new(false, false);
-    let line = header::line(&Look { model, theme: &theme, now }, header.width);
+    let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
     let mut end = usize::from(header.x);
     let span = line.spans.iter().find(|span| {
         end += width::of(&span.content);

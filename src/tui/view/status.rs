@@ -9,7 +9,7 @@ use ratatui::{
     widgets::Clear,
 };
 
-use super::{Look, layout, marks, put_lines};
+use super::{DrawContext, layout, marks, put_lines};
 use crate::{
     domain::{advice, alert::Severity, need, poller::PollerHealth, row_text, span, text, width},
     tui::{
@@ -21,19 +21,19 @@ use crate::{
 /// Columns of what a line begins with.
 const LABEL: usize = 7;
 
-pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+pub(super) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
     match pane.height {
         // What isn't a command of the list has its keys nowhere else.
-        0 | 1 if !matches!((look.model.screen, &look.model.overlay), (Screen::List, Overlay::None)) => {
-            vec![keys(look, columns)]
+        0 | 1 if !matches!((context.model.screen, &context.model.overlay), (Screen::List, Overlay::None)) => {
+            vec![keys(context, columns)]
         }
-        0 | 1 => vec![compact(look, columns)],
+        0 | 1 => vec![compact(context, columns)],
         height => {
-            let mut lines = vec![alerts(look, columns)];
-            lines.extend(budgets(look, columns));
-            lines.extend((height > 3 + layout::beside(look.model)).then(|| poller(look, columns)));
-            lines.push(keys(look, columns));
+            let mut lines = vec![alerts(context, columns)];
+            lines.extend(budgets(context, columns));
+            lines.extend((height > 3 + layout::beside(context.model)).then(|| poller(context, columns)));
+            lines.push(keys(context, columns));
             lines
         }
     }
@@ -41,25 +41,25 @@ pub(super) fn lines(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 
 /// Draws what is to be said for a while: above the keys, where these have a line of their own, over the poller's line first, which
 /// says the least, and over a little of the body where that is too short for it.
-pub(super) fn say(look: &Look<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
+pub(super) fn draw_notice(context: &DrawContext<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
     // Rows of the body that it may take: none where what is open is drawn over them.
     let over =
-        if matches!(look.model.overlay, Overlay::None | Overlay::Filter(_) | Overlay::Find { .. }) { 2 } else { 0 };
-    let Some(notice) = &look.model.notice else { return };
+        if matches!(context.model.overlay, Overlay::None | Overlay::Filter(_) | Overlay::Find { .. }) { 2 } else { 0 };
+    let Some(notice) = &context.model.notice else { return };
     let style = match notice.tone {
-        Tone::Good => look.theme.good(),
-        Tone::Bad => look.theme.critical(),
+        Tone::Good => context.theme.good(),
+        Tone::Bad => context.theme.critical(),
     };
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
     let top = pane.y.saturating_sub(over).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
-    let mut lines = width::wrap(&notice.text.replace('…', look.theme.ellipsis), columns);
+    let mut lines = width::wrap(&notice.text.replace('…', context.theme.ellipsis), columns);
     let room = usize::from(bottom - top);
     if lines.len() > room {
         lines.truncate(room);
         lines.last_mut().into_iter().for_each(|last| {
-            let room = columns.saturating_sub(width::of(look.theme.ellipsis));
-            *last = format!("{}{}", width::cut(last, room, ""), look.theme.ellipsis);
+            let room = columns.saturating_sub(width::of(context.theme.ellipsis));
+            *last = format!("{}{}", width::cut(last, room, ""), context.theme.ellipsis);
         });
     }
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(bottom - top);
@@ -68,94 +68,97 @@ pub(super) fn say(look: &Look<'_>, (body, pane): (Rect, Rect), frame: &mut Frame
     put_lines(lines.into_iter().map(|line| Line::styled(format!(" {line}"), style)), place, frame);
 }
 
-fn compact(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let [critical, warning, info] = look.model.overview.alerts;
-    let marked = marks::words(look).map_or_else(String::new, |words| format!("  {words}"));
-    let [help, filter, add, quit] = [Id::Help, Id::Filter, Id::Add, Id::QuitRoot].map(|id| look.key(id));
+fn compact(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
+    let [critical, warning, info] = context.model.overview.alerts;
+    let marked = marks::words(context).map_or_else(String::new, |words| format!("  {words}"));
+    let [help, filter, add, quit] = [Id::Help, Id::Filter, Id::Add, Id::QuitRoot].map(|id| context.key(id));
     let keys = format!("{help} help {filter} filter {add} add {quit} quit");
     let text = format!(" !!{critical} !{warning} i{info}{marked}  {keys}");
-    Line::raw(width::cut(&text, columns, look.theme.ellipsis))
+    Line::raw(width::cut(&text, columns, context.theme.ellipsis))
 }
 
-fn label(look: &Look<'_>, text: &str, columns: usize) -> Span<'static> {
-    Span::styled(format!(" {} ", width::fit(&text::clean(text), columns, look.theme.ellipsis)), look.theme.label())
+fn label(context: &DrawContext<'_>, text: &str, columns: usize) -> Span<'static> {
+    Span::styled(
+        format!(" {} ", width::fit(&text::clean(text), columns, context.theme.ellipsis)),
+        context.theme.label(),
+    )
 }
 
-fn alerts(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let mut spans = vec![label(look, "ALERTS", LABEL)];
+fn alerts(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
+    let mut spans = vec![label(context, "ALERTS", LABEL)];
     let severities = [Severity::Critical, Severity::Warning, Severity::Info];
-    for (severity, count) in severities.into_iter().zip(look.model.overview.alerts) {
-        let style = if count > 0 { look.theme.severity(severity) } else { look.theme.dim() };
+    for (severity, count) in severities.into_iter().zip(context.model.overview.alerts) {
+        let style = if count > 0 { context.theme.severity(severity) } else { context.theme.dim() };
         spans.push(Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), style));
     }
-    if look.model.overview.handled > 0 {
-        spans.push(Span::styled(format!("{} handled  ", look.model.overview.handled), look.theme.dim()));
+    if context.model.overview.handled > 0 {
+        spans.push(Span::styled(format!("{} handled  ", context.model.overview.handled), context.theme.dim()));
     }
-    let of_profile = look.model.profile_alert().map(|alert| alert.rule);
-    match (of_profile, &look.model.overview.most_urgent) {
-        (Some(rule), None) => spans.push(Span::styled(rule.name(), look.theme.severity(rule.severity()))),
+    let of_profile = context.model.profile_alert().map(|alert| alert.rule);
+    match (of_profile, &context.model.overview.most_urgent) {
+        (Some(rule), None) => spans.push(Span::styled(rule.name(), context.theme.severity(rule.severity()))),
         (_, Some((alert, tx))) => {
-            let hash = tx.params.transaction_id.short(look.theme.ellipsis);
+            let hash = tx.params.transaction_id.short(context.theme.ellipsis);
             let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
-            let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+            let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
             let what = format!("{hash}{ticket}  {}", advice.verdict);
             let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
-            let what = width::cut(&what, columns.saturating_sub(used), look.theme.ellipsis);
+            let what = width::cut(&what, columns.saturating_sub(used), context.theme.ellipsis);
             let fires = alert.handling.is_none();
-            let style = if fires { look.theme.severity(alert.rule.severity()) } else { look.theme.dim() };
+            let style = if fires { context.theme.severity(alert.rule.severity()) } else { context.theme.dim() };
             spans.push(Span::styled(what, style));
         }
-        (None, None) => spans.push(Span::styled("nothing needs attention", look.theme.dim())),
+        (None, None) => spans.push(Span::styled("nothing needs attention", context.theme.dim())),
     }
-    spans.extend(way_to_the_list(look, &spans, columns));
+    spans.extend(way_to_the_list(context, &spans, columns));
     Line::from(spans)
 }
 
 /// Which key shows all of them, at the line's end if there is room.
-fn way_to_the_list(look: &Look<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
+fn way_to_the_list(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
     const HINT: &str = " list ";
-    let key = look.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
+    let key = context.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
     let used: usize = line.iter().map(|span| width::of(&span.content)).sum();
     let needed = width::of(key) + width::of(HINT);
-    if look.model.screen == Screen::Alerts || used + 2 + needed > columns {
+    if context.model.screen == Screen::Alerts || used + 2 + needed > columns {
         return Vec::new();
     }
     let gap = " ".repeat(columns - used - needed);
-    vec![Span::raw(gap), Span::styled(key.to_owned(), look.theme.key()), Span::raw(HINT)]
+    vec![Span::raw(gap), Span::styled(key.to_owned(), context.theme.key()), Span::raw(HINT)]
 }
 
 /// The budgets: of the profile in force, and of as many beside it as have room; the last says how many have none.
-fn budgets(look: &Look<'_>, columns: usize) -> Vec<Line<'static>> {
+fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     /// Longer names are cut.
     const NAME: usize = 16;
-    let beside = layout::beside(look.model);
-    let name = look.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
-    let name = if look.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
-    let shown = look.model.budgets(look.now.wall).take(1 + usize::from(beside));
-    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(look, &of, (name, columns))).collect();
-    let hidden = look.model.beside.len() - usize::from(beside);
+    let beside = layout::beside(context.model);
+    let name = context.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
+    let name = if context.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
+    let shown = context.model.budgets(context.now.wall).take(1 + usize::from(beside));
+    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, (name, columns))).collect();
+    let hidden = context.model.beside.len() - usize::from(beside);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
-        last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), look.theme.dim()));
+        last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
     }
     lines
 }
 
 /// Whether it can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no room is
 /// left out whole, the least important first.
-fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, usize)) -> Line<'static> {
-    let name = if look.model.beside.is_empty() { "BUDGET" } else { of.profile };
+fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): (usize, usize)) -> Line<'static> {
+    let name = if context.model.beside.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
-    let mut pieces = whose(look, of);
+    let mut pieces = whose(context, of);
     if let Some(until) = of.paused_until {
-        let until = until.with_timezone(&look.model.setting.zone).format("%H:%M");
-        let paused = format!("paused until {until}: {} polls again  ", look.key(Id::Pause));
-        pieces.push(Span::styled(paused, look.theme.warning()));
+        let until = until.with_timezone(&context.model.setting.zone).format("%H:%M");
+        let paused = format!("paused until {until}: {} polls again  ", context.key(Id::Pause));
+        pieces.push(Span::styled(paused, context.theme.warning()));
     }
     let report =
-        of.report.filter(|report| report.health != PollerHealth::Waiting && !is_in_the_way(look, report.health));
+        of.report.filter(|report| report.health != PollerHealth::Waiting && !is_in_the_way(context, report.health));
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
-        let style = if need.is_lasting() { look.theme.warning() } else { look.theme.info() };
+        let style = if need.is_lasting() { context.theme.warning() } else { context.theme.info() };
         let verdict = need.word();
         let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
         let (sweep, target) = (seconds(need.sweep()), seconds(need::TARGET));
@@ -163,28 +166,28 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, us
         pieces.push(Span::styled(format!("[{}{}] ", "#".repeat(full), "-".repeat(10 - full)), style));
         pieces.push(Span::styled(format!("sweep {sweep}/{target} {verdict}  "), style));
         if report.share < 1.0 {
-            pieces.push(Span::styled(format!("cut to {:.0}%  ", report.share * 100.0), look.theme.warning()));
+            pieces.push(Span::styled(format!("cut to {:.0}%  ", report.share * 100.0), context.theme.warning()));
         }
         pieces.push(oldest);
-        let style = if report.throttled > 0 { look.theme.warning() } else { look.theme.dim() };
+        let style = if report.throttled > 0 { context.theme.warning() } else { context.theme.dim() };
         pieces.push(Span::styled(format!("429s {}  ", report.throttled), style));
         let rest = [
             format!("id limit {}  ", report.rps),
             format!("used {:.2}  ", report.used),
             format!("{} to poll", need.unsettled),
         ];
-        pieces.extend(rest.map(|text| Span::styled(text, look.theme.dim())));
-    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(look, report.health)) {
-        pieces.push(Span::styled(format!("{}  ", trouble.health), look.theme.critical()));
+        pieces.extend(rest.map(|text| Span::styled(text, context.theme.dim())));
+    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(context, report.health)) {
+        pieces.push(Span::styled(format!("{}  ", trouble.health), context.theme.critical()));
         pieces.push(oldest);
         let error = trouble.last_error.as_deref().map(text::clean).unwrap_or_default();
         let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
-        pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), look.theme.ellipsis)));
+        pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), context.theme.ellipsis)));
     } else {
-        pieces.push(Span::styled("not spent: nobody polls  ", look.theme.warning()));
+        pieces.push(Span::styled("not spent: nobody polls  ", context.theme.warning()));
         pieces.push(oldest);
     }
-    let mut line = Line::from(label(look, name, label_columns));
+    let mut line = Line::from(label(context, name, label_columns));
     for piece in pieces {
         if line.width() + width::of(piece.content.trim_end()) <= columns {
             line.push_span(piece);
@@ -194,15 +197,15 @@ fn budget(look: &Look<'_>, of: &Budget<'_>, (label_columns, columns): (usize, us
 }
 
 /// Of several: with which ID. Of one the header says that.
-fn whose(look: &Look<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
-    let Some(report) = of.report.filter(|_| !look.model.beside.is_empty()) else { return Vec::new() };
-    let id = text::clean(&report.id).replace('…', look.theme.ellipsis);
-    vec![Span::styled(format!("{id}  "), look.theme.dim())]
+fn whose(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
+    let Some(report) = of.report.filter(|_| !context.model.beside.is_empty()) else { return Vec::new() };
+    let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
+    vec![Span::styled(format!("{id}  "), context.theme.dim())]
 }
 
 /// Whether what stands in the way of one of several is to be said, since no other line does.
-fn is_in_the_way(look: &Look<'_>, health: PollerHealth) -> bool {
-    !look.model.beside.is_empty() && health.is_trouble()
+fn is_in_the_way(context: &DrawContext<'_>, health: PollerHealth) -> bool {
+    !context.model.beside.is_empty() && health.is_trouble()
 }
 
 /// Seconds as long as a person can compare them.
@@ -210,12 +213,12 @@ fn seconds(span: Duration) -> String {
     if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
 
-fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let now = look.now.wall;
-    let setting = &look.model.setting;
-    let text = match (look.model.paused_until(now), look.model.live_poller(now)) {
+fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
+    let now = context.now.wall;
+    let setting = &context.model.setting;
+    let text = match (context.model.paused_until(now), context.model.live_poller(now)) {
         (Some(until), _) => {
-            let key = look.key(Id::Pause);
+            let key = context.key(Id::Pause);
             format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
         }
         (None, None) if setting.polls => "starting".to_owned(),
@@ -238,16 +241,16 @@ fn poller(look: &Look<'_>, columns: usize) -> Line<'static> {
         }
     };
     let text = format!("{}{text}", setting.whose(&setting.profile));
-    let label = label(look, "POLL", LABEL);
+    let label = label(context, "POLL", LABEL);
     let room = columns.saturating_sub(width::of(&label.content));
-    Line::from(vec![label, Span::raw(width::cut(&text, room, look.theme.ellipsis))])
+    Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))])
 }
 
-fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
-    let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(look, hints, columns);
-    match &look.model.overlay {
+fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
+    let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(context, hints, columns);
+    match &context.model.overlay {
         Overlay::Filter(line) => match line.offers().words.as_slice() {
-            [] if look.model.list.filter_error.is_some() => {
+            [] if context.model.list.filter_error.is_some() => {
                 hints(&mut [("Esc", "undo"), ("Up", "earlier ones")].into_iter())
             }
             [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
@@ -267,16 +270,22 @@ fn keys(look: &Look<'_>, columns: usize) -> Line<'static> {
             let leave = if page.wanted().is_empty() { "close" } else { "all keys again" };
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
-        Overlay::None | Overlay::Answer { .. } => hints(&mut look.model.setting.keys.hints(look.model.contexts())),
+        Overlay::None | Overlay::Answer { .. } => {
+            hints(&mut context.model.setting.keys.hints(context.model.contexts()))
+        }
     }
 }
 
 /// As many as have room whole.
-fn hints_in(look: &Look<'_>, hints: &mut dyn Iterator<Item = (&str, &'static str)>, columns: usize) -> Line<'static> {
+fn hints_in(
+    context: &DrawContext<'_>,
+    hints: &mut dyn Iterator<Item = (&str, &'static str)>,
+    columns: usize,
+) -> Line<'static> {
     let mut line = Line::raw(" ");
     for (key, hint) in hints {
         if line.width() + width::of(key) + 1 + width::of(hint) <= columns {
-            line.push_span(Span::styled(key.to_owned(), look.theme.key()));
+            line.push_span(Span::styled(key.to_owned(), context.theme.key()));
             line.push_span(Span::raw(format!(" {hint}  ")));
         }
     }

@@ -137,7 +137,7 @@ fn where_nothing_was_hidden_nothing_is_led_back_from() {
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
     model.take(Msg::Paste(link(99)), now());
     tracked(&mut model, ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() });
-    assert!(model.detour.is_none());
+    assert!(model.temporary_view.is_none());
     press(&mut model, &["j", "j", "Enter"], now());
     let open = model.list.selected;
     press(&mut model, &["Esc"], now());
@@ -155,18 +155,18 @@ fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_i
     // Another one of all that is shown, and back to these.
     model.screen = Screen::List;
     press(&mut model, &["j", "Enter", "Esc"], now());
-    assert_eq!((model.screen, model.list.tab, model.detour.is_some()), (Screen::List, Tab::All, true));
+    assert_eq!((model.screen, model.list.tab, model.temporary_view.is_some()), (Screen::List, Tab::All, true));
     assert_ne!(model.list.selected, Some(settled));
     // A filter that isn't kept.
     press(&mut model, &["/"], now());
     type_in(&mut model, "is:ov", now());
     press(&mut model, &["Esc"], now());
-    assert!(model.detour.is_some());
+    assert!(model.temporary_view.is_some());
     // And back, with the marks first.
     press(&mut model, &["Space", "Esc"], now());
-    assert!(model.detour.is_some() && model.marks.is_empty());
+    assert!(model.temporary_view.is_some() && model.marks.is_empty());
     press(&mut model, &["Esc"], now());
-    assert_eq!((model.list.tab, model.detour.is_some()), (Tab::Active, false));
+    assert_eq!((model.list.tab, model.temporary_view.is_some()), (Tab::Active, false));
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn what_is_open_behind_them_stays_open_until_it_is_removed() {
         observation: None,
     };
     let news = Changes { changes: vec![gone], ..Changes::default() };
-    model.take(Msg::News(Box::new(Heard { news, ..Heard::default() })), now());
+    model.take(Msg::News(Box::new(StoreNews { news, ..StoreNews::default() })), now());
     assert_eq!((model.screen, model.behind), (Screen::Log, Screen::List));
 }
 

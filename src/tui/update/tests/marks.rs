@@ -88,6 +88,6 @@ fn what_is_deleted_is_marked_no_more() {
     let change =
         Change { seq: 99, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
     let news = Changes { changes: vec![change], ..Changes::default() };
-    model.take(Msg::News(Box::new(Heard { news, ..Heard::default() })), now());
+    model.take(Msg::News(Box::new(StoreNews { news, ..StoreNews::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));
 }

@@ -11,7 +11,7 @@ use crate::{
         effect::QuoteWork,
         fixtures::{pending, write_quote},
         model::quote::{QuoteForm, Stage},
-        update::Heard,
+        update::StoreNews,
     },
 };
 
@@ -125,7 +125,7 @@ fn the_feed_says_when_to_read_the_answer() {
         let change =
             Change { seq: 900, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
         let news = Changes { changes: vec![change], ..Changes::default() };
-        Msg::News(Box::new(Heard { news, ..Heard::default() }))
+        Msg::News(Box::new(StoreNews { news, ..StoreNews::default() }))
     };
     assert!(!model.take(news(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
     assert!(model.take(news(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::Look;
+use super::DrawContext;
 use crate::domain::{
     ids::TxHash,
     route::{self, End, Ends, RouteKind},
@@ -22,31 +22,36 @@ const LABEL: usize = 6;
 /// A label and what it labels.
 type Fact = (&'static str, String);
 
-pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let Ends { source, destination, hop } = route::ends(tx);
     let (from, to) = (end(&source, &tx.from_name()), end(&destination, &tx.to_name()));
     let mut lines = match columns < NARROW {
-        true => stacked(look, tx, [&from, &to], columns),
-        false => side_by_side(look, tx, [&from, &to], columns),
+        true => stacked(context, tx, [&from, &to], columns),
+        false => side_by_side(context, tx, [&from, &to], columns),
     };
     if let Some(hop) = hop {
         let name = route::name_of(tx, hop.chain);
         let said = format!("the service names {name} as the destination: an intermediate hop?");
-        lines.extend(width::wrap(&said, columns).into_iter().map(|line| Line::styled(line, look.theme.warning())));
+        lines.extend(width::wrap(&said, columns).into_iter().map(|line| Line::styled(line, context.theme.warning())));
     }
     lines
 }
 
-fn side_by_side(look: &Look<'_>, tx: &Transaction, [from, to]: [&[Fact; 4]; 2], columns: usize) -> Vec<Line<'static>> {
+fn side_by_side(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    [from, to]: [&[Fact; 4]; 2],
+    columns: usize,
+) -> Vec<Line<'static>> {
     let half = columns.saturating_sub(BETWEEN) / 2;
     let kind = route::kind(tx).map_or("", RouteKind::words);
-    let elapsed = span::long(tx.age(look.now.wall));
+    let elapsed = span::long(tx.age(context.now.wall));
     let between = ["", "", kind, "------->", &elapsed, ""];
-    let boxes = boxed(look, ("SOURCE", from), half).into_iter().zip(boxed(look, ("DESTINATION", to), half));
+    let boxes = boxed(context, ("SOURCE", from), half).into_iter().zip(boxed(context, ("DESTINATION", to), half));
     let line = |((left, right), between): ((Line<'static>, Line<'static>), &str)| {
         let between = width::cut(between, BETWEEN, "");
         let mut line = left;
-        line.push_span(Span::styled(format!("{between:^BETWEEN$}"), look.theme.info()));
+        line.push_span(Span::styled(format!("{between:^BETWEEN$}"), context.theme.info()));
         line.extend(right.spans);
         line
     };
@@ -54,19 +59,19 @@ fn side_by_side(look: &Look<'_>, tx: &Transaction, [from, to]: [&[Fact; 4]; 2], 
 }
 
 /// One end with lines around it.
-fn boxed(look: &Look<'_>, (title, text): (&str, &[Fact; 4]), columns: usize) -> Vec<Line<'static>> {
-    let set = look.theme.border;
-    let (inner, dim) = (columns.saturating_sub(4), look.theme.dim());
+fn boxed(context: &DrawContext<'_>, (title, text): (&str, &[Fact; 4]), columns: usize) -> Vec<Line<'static>> {
+    let set = context.theme.border;
+    let (inner, dim) = (columns.saturating_sub(4), context.theme.dim());
     let rule = |columns: usize| set.horizontal_top.repeat(columns);
     let title = format!(" {} ", width::cut(title, inner.saturating_sub(2), ""));
     let behind_title = columns.saturating_sub(3 + width::of(&title));
     let mut lines = vec![Line::from(vec![
         Span::styled(format!("{}{}", set.top_left, rule(1)), dim),
-        Span::styled(title, look.theme.label()),
+        Span::styled(title, context.theme.label()),
         Span::styled(format!("{}{}", rule(behind_title), set.top_right), dim),
     ])];
     lines.extend(text.iter().map(|text| {
-        let text = width::fit(&cut(look, text, inner), inner, "");
+        let text = width::fit(&cut(context, text, inner), inner, "");
         Line::from(vec![
             Span::styled(format!("{} ", set.vertical_left), dim),
             Span::raw(text),
@@ -79,21 +84,26 @@ fn boxed(look: &Look<'_>, (title, text): (&str, &[Fact; 4]), columns: usize) -> 
 }
 
 /// One end below the other.
-fn stacked(look: &Look<'_>, tx: &Transaction, [from, to]: [&[Fact; 4]; 2], columns: usize) -> Vec<Line<'static>> {
-    let text = |text: &Fact| Line::raw(format!("  {}", cut(look, text, columns.saturating_sub(2))));
-    let mut lines = vec![Line::styled("SOURCE", look.theme.label())];
+fn stacked(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    [from, to]: [&[Fact; 4]; 2],
+    columns: usize,
+) -> Vec<Line<'static>> {
+    let text = |text: &Fact| Line::raw(format!("  {}", cut(context, text, columns.saturating_sub(2))));
+    let mut lines = vec![Line::styled("SOURCE", context.theme.label())];
     lines.extend(from.iter().map(text));
-    let elapsed = span::long(tx.age(look.now.wall));
-    lines.push(Line::styled(width::cut(&format!("  v {elapsed}"), columns, ""), look.theme.info()));
-    lines.push(Line::styled("DESTINATION", look.theme.label()));
+    let elapsed = span::long(tx.age(context.now.wall));
+    lines.push(Line::styled(width::cut(&format!("  v {elapsed}"), columns, ""), context.theme.info()));
+    lines.push(Line::styled("DESTINATION", context.theme.label()));
     lines.extend(to.iter().map(text));
     lines
 }
 
 /// A line of an end: of a hash both ends stay, and what it is.
-fn cut(look: &Look<'_>, (label, value): &Fact, columns: usize) -> String {
+fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> String {
     let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$}") };
-    let value = width::cut_middle(value, columns.saturating_sub(width::of(&label)), look.theme.ellipsis);
+    let value = width::cut_middle(value, columns.saturating_sub(width::of(&label)), context.theme.ellipsis);
     width::cut(&format!("{label}{value}"), columns, "")
 }
 

@@ -30,7 +30,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{Look, hyperlink, layout::Panes, put_lines};
+use super::{DrawContext, hyperlink, layout::Panes, put_lines};
 use crate::{
     domain::{span, transaction::Transaction, width},
     tui::{
@@ -56,13 +56,13 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(look: &Look<'_>, tx: &Transaction, panes: &Panes, pane: Rect) -> Self {
+    fn new(context: &DrawContext<'_>, tx: &Transaction, panes: &Panes, pane: Rect) -> Self {
         let inner = inside(panes, pane);
         let (columns, rows) = (usize::from(inner.width), usize::from(inner.height));
-        let is_open = look.model.screen == Screen::Detail;
+        let is_open = context.model.screen == Screen::Detail;
         let titled = !is_open || panes.filter.height == 0;
-        let mut top = if titled { vec![verdict::title(look, tx, columns)] } else { Vec::new() };
-        top.extend(verdict::lines(look, tx, columns));
+        let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
+        top.extend(verdict::lines(context, tx, columns));
         let room = rows.saturating_sub(if is_open { 1 + CONTENT } else { 1 });
         let kept = match (top.len() <= room, is_open) {
             (true, _) => top.len(),
@@ -88,60 +88,60 @@ fn inside(panes: &Panes, pane: Rect) -> Rect {
 }
 
 /// The tab that is shown.
-fn tab(look: &Look<'_>) -> DetailTab {
-    match look.model.screen {
-        Screen::Detail => look.model.detail.tab,
+fn tab(context: &DrawContext<'_>) -> DetailTab {
+    match context.model.screen {
+        Screen::Detail => context.model.detail.tab,
         _ => DetailTab::Summary,
     }
 }
 
-pub(super) fn draw(look: &Look<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = inside(panes, pane);
     if panes.split {
         let block = Block::bordered()
-            .border_set(look.theme.border)
-            .border_style(look.theme.dim())
-            .title(Span::styled(" Detail ", look.theme.label()));
+            .border_set(context.theme.border)
+            .border_style(context.theme.dim())
+            .title(Span::styled(" Detail ", context.theme.label()));
         frame.render_widget(block, pane);
     }
-    let Some(tx) = look.model.selected() else {
-        return frame.render_widget(Line::styled(" Select a transaction.", look.theme.dim()), inner);
+    let Some(tx) = context.model.selected() else {
+        return frame.render_widget(Line::styled(" Select a transaction.", context.theme.dim()), inner);
     };
-    let parts = Parts::new(look, tx, panes, pane);
-    let (content, place) = content(look, tx, &parts);
+    let parts = Parts::new(context, tx, panes, pane);
+    let (content, place) = content(context, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
-    hyperlink::mark(look, tx, inner, frame.buffer_mut());
-    tabs::draw(look, (tab(look), &place), parts.tabs, frame);
+    hyperlink::mark(context, tx, inner, frame.buffer_mut());
+    tabs::draw(context, (tab(context), &place), parts.tabs, frame);
 }
 
 /// The tab whose title is seen at a place of the screen.
-pub(super) fn tab_at(look: &Look<'_>, (panes, pane): (&Panes, Rect), at: Position) -> Option<DetailTab> {
-    let row = Parts::new(look, look.model.selected()?, panes, pane).tabs;
-    row.contains(at).then(|| tabs::at(look, tab(look), (row, at.x)))?
+pub(super) fn tab_at(context: &DrawContext<'_>, (panes, pane): (&Panes, Rect), at: Position) -> Option<DetailTab> {
+    let row = Parts::new(context, context.model.selected()?, panes, pane).tabs;
+    row.contains(at).then(|| tabs::at(context, tab(context), (row, at.x)))?
 }
 
 /// What is seen of the open tab, and where in it that is.
-fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
     let size = (usize::from(parts.content.width), usize::from(parts.content.height));
-    match tab(look) {
-        DetailTab::Steps => steps::shown(look, tx, size),
-        DetailTab::Raw => raw::shown(look, size),
+    match tab(context) {
+        DetailTab::Steps => steps::shown(context, tx, size),
+        DetailTab::Raw => raw::shown(context, size),
         _ => {
-            let (lines, remark) = scrolled(look, tx, parts);
+            let (lines, remark) = scrolled(context, tx, parts);
             let (rows, count) = (size.1, lines.len());
-            let first = match look.model.screen {
-                Screen::Detail => look.model.detail.place().min(count.saturating_sub(rows)),
+            let first = match context.model.screen {
+                Screen::Detail => context.model.detail.place().min(count.saturating_sub(rows)),
                 _ => 0,
             };
-            let place = match (look.model.screen, count > rows) {
+            let place = match (context.model.screen, count > rows) {
                 (_, false) => remark,
                 (Screen::Detail, true) => {
-                    let [down, up] = [Id::Down, Id::Up].map(|id| look.key(id));
+                    let [down, up] = [Id::Down, Id::Up].map(|id| context.key(id));
                     format!("{remark}  lines {} to {} of {count}: {down} {up}", first + 1, (first + rows).min(count))
                 }
-                (_, true) => format!("more: {}", look.key(Id::Open)),
+                (_, true) => format!("more: {}", context.key(Id::Open)),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }
@@ -149,59 +149,59 @@ fn content(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'stati
 }
 
 /// All lines of a tab that scrolls by the line, and a remark on them.
-fn scrolled(look: &Look<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
     let columns = usize::from(parts.content.width);
-    match tab(look) {
-        DetailTab::Timing => (timing::lines(look, tx, columns), String::new()),
-        DetailTab::History => history::lines(look, columns),
-        DetailTab::Notes => (notes::lines(look, tx, columns), String::new()),
+    match tab(context) {
+        DetailTab::Timing => (timing::lines(context, tx, columns), String::new()),
+        DetailTab::History => history::lines(context, columns),
+        DetailTab::Notes => (notes::lines(context, tx, columns), String::new()),
         DetailTab::Summary | DetailTab::Steps | DetailTab::Raw => {
             let rest = parts.rest.iter().cloned();
-            (rest.chain(summary::lines(look, tx, columns)).collect(), String::new())
+            (rest.chain(summary::lines(context, tx, columns)).collect(), String::new())
         }
     }
 }
 
 /// Verdict, SAY and DO of the selected one, for the bottom of a small screen's list.
-pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
-    verdict::preview(look, pane)
+pub(super) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
+    verdict::preview(context, pane)
 }
 
 /// How far the open tab can be scrolled down, or its cursor be moved.
-pub(super) fn scroll_end(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
-    let Some(tx) = look.model.selected() else { return 0 };
-    match tab(look) {
+pub(super) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
+    let Some(tx) = context.model.selected() else { return 0 };
+    match tab(context) {
         DetailTab::Steps => steps::of(tx).len().saturating_sub(1),
-        DetailTab::Raw => look.model.detail.raw.count().saturating_sub(1),
+        DetailTab::Raw => context.model.detail.raw.count().saturating_sub(1),
         _ => {
-            let parts = Parts::new(look, tx, panes, pane);
-            scrolled(look, tx, &parts).0.len().saturating_sub(usize::from(parts.content.height))
+            let parts = Parts::new(context, tx, panes, pane);
+            scrolled(context, tx, &parts).0.len().saturating_sub(usize::from(parts.content.height))
         }
     }
 }
 
 /// Rows of the open tab.
-pub(super) fn rows(look: &Look<'_>, panes: &Panes, pane: Rect) -> usize {
-    let Some(tx) = look.model.selected() else { return 0 };
-    let rows = usize::from(Parts::new(look, tx, panes, pane).content.height);
-    if tab(look) == DetailTab::Raw { raw::rows(rows) } else { rows }
+pub(super) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
+    let Some(tx) = context.model.selected() else { return 0 };
+    let rows = usize::from(Parts::new(context, tx, panes, pane).content.height);
+    if tab(context) == DetailTab::Raw { raw::rows(rows) } else { rows }
 }
 
 /// Which transaction is open and where in the list it stands, in the filter's place.
-pub(super) fn position(look: &Look<'_>, columns: u16) -> Line<'static> {
-    let (place, count) = look.model.list.standing();
+pub(super) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
+    let (place, count) = context.model.list.standing();
     // What was opened from elsewhere needn't stand in the list.
-    let place = match look.model.list.position() {
-        Some(_) => format!("{place} of {count} in {} ", look.model.list.tab.titles().0),
+    let place = match context.model.list.position() {
+        Some(_) => format!("{place} of {count} in {} ", context.model.list.tab.titles().0),
         None => String::new(),
     };
-    let Some(tx) = look.model.selected() else { return Line::styled(format!(" {place}"), look.theme.dim()) };
+    let Some(tx) = context.model.selected() else { return Line::styled(format!(" {place}"), context.theme.dim()) };
     let columns = usize::from(columns);
-    let mut line = verdict::title(look, tx, columns.saturating_sub(width::of(&place) + 5));
-    line.spans.insert(0, Span::styled(" > ", look.theme.dim()));
+    let mut line = verdict::title(context, tx, columns.saturating_sub(width::of(&place) + 5));
+    line.spans.insert(0, Span::styled(" > ", context.theme.dim()));
     let room = columns.saturating_sub(line.width());
     if room > width::of(&place) {
-        line.push_span(Span::styled(format!("{place:>room$}"), look.theme.dim()));
+        line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
     }
     line
 }
@@ -230,15 +230,18 @@ fn table(
 }
 
 /// A moment in the person's time zone: the time, or of another day the date too.
-fn time(look: &Look<'_>, at: DateTime<Utc>) -> String {
-    let is_old = span::between(at, look.now.wall) > Duration::from_secs(12 * 60 * 60);
-    let local = at.with_timezone(&look.model.setting.zone);
+fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let is_old = span::between(at, context.now.wall) > Duration::from_secs(12 * 60 * 60);
+    let local = at.with_timezone(&context.model.setting.zone);
     local.format(if is_old { "%m-%d %H:%M" } else { "%H:%M:%S" }).to_string()
 }
 
-fn heading(look: &Look<'_>, title: &str, remark: &str, columns: usize) -> Line<'static> {
-    let remark = width::cut(remark, columns.saturating_sub(width::of(title) + 2), look.theme.ellipsis);
-    Line::from(vec![Span::styled(format!("{title}  "), look.theme.label()), Span::styled(remark, look.theme.dim())])
+fn heading(context: &DrawContext<'_>, title: &str, remark: &str, columns: usize) -> Line<'static> {
+    let remark = width::cut(remark, columns.saturating_sub(width::of(title) + 2), context.theme.ellipsis);
+    Line::from(vec![
+        Span::styled(format!("{title}  "), context.theme.label()),
+        Span::styled(remark, context.theme.dim()),
+    ])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{LABEL, Look, heading, labelled, time};
+use super::{DrawContext, LABEL, heading, labelled, time};
 use crate::{
     domain::{transaction::Transaction, width},
     tui::command::Id,
@@ -11,23 +11,23 @@ use crate::{
 /// What a moment takes, with the blanks behind it.
 const TIME: usize = 13;
 
-pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let labels = Some(tx.labels.join(", ")).filter(|labels| !labels.is_empty());
-    let mut lines = labelled("ticket", tx.params.ticket.as_deref().unwrap_or("(none)"), columns, look.theme.dim());
-    lines.extend(labelled("labels", labels.as_deref().unwrap_or("(none)"), columns, look.theme.dim()));
-    lines.extend([Line::default(), heading(look, "NOTES", "the newest last", columns)]);
-    let Some(history) = look.model.selected_history().filter(|history| !history.notes.is_empty()) else {
+    let mut lines = labelled("ticket", tx.params.ticket.as_deref().unwrap_or("(none)"), columns, context.theme.dim());
+    lines.extend(labelled("labels", labels.as_deref().unwrap_or("(none)"), columns, context.theme.dim()));
+    lines.extend([Line::default(), heading(context, "NOTES", "the newest last", columns)]);
+    let Some(history) = context.model.selected_history().filter(|history| !history.notes.is_empty()) else {
         // Until their times are read.
-        lines.extend(tx.notes.iter().flat_map(|note| labelled(&" ".repeat(LABEL), note, columns, look.theme.dim())));
+        lines.extend(tx.notes.iter().flat_map(|note| labelled(&" ".repeat(LABEL), note, columns, context.theme.dim())));
         if tx.notes.is_empty() {
-            lines.push(Line::styled(format!("No notes yet; {} adds one.", look.key(Id::Note)), look.theme.dim()));
+            lines.push(Line::styled(format!("No notes yet; {} adds one.", context.key(Id::Note)), context.theme.dim()));
         }
         return lines;
     };
     for note in &history.notes {
-        let mut time = width::fit(&time(look, note.at), TIME, "");
+        let mut time = width::fit(&time(context, note.at), TIME, "");
         for line in width::wrap(&note.text, columns.saturating_sub(TIME)) {
-            lines.push(Line::from(vec![Span::styled(time, look.theme.dim()), Span::raw(line)]));
+            lines.push(Line::from(vec![Span::styled(time, context.theme.dim()), Span::raw(line)]));
             time = " ".repeat(TIME);
         }
     }

@@ -7,7 +7,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, time};
+use super::{DrawContext, time};
 use crate::{
     domain::{
         json_tree::{JsonTree, Kind, Line as Entry, Mark},
@@ -30,22 +30,28 @@ pub(super) fn rows(rows: usize) -> usize {
     rows.saturating_sub(HEAD)
 }
 
-pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) -> (Vec<Line<'static>>, String) {
-    let raw = &look.model.detail.raw;
+pub(super) fn shown(
+    context: &DrawContext<'_>,
+    (columns, rows_of_pane): (usize, usize),
+) -> (Vec<Line<'static>>, String) {
+    let raw = &context.model.detail.raw;
     let body = match raw.reading() {
         Reading::Unread => {
-            return (vec![Line::styled(format!("Reading{}", look.theme.ellipsis), look.theme.dim())], String::new());
+            return (
+                vec![Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim())],
+                String::new(),
+            );
         }
         Reading::Nothing => {
             let why = "No body is kept: nothing was answered yet, or the bodies were dropped as the config asks.";
             let lines = width::wrap(why, columns).into_iter();
-            return (lines.map(|line| Line::styled(line, look.theme.dim())).collect(), String::new());
+            return (lines.map(|line| Line::styled(line, context.theme.dim())).collect(), String::new());
         }
         Reading::Body(body) => body,
     };
     let rows = rows(rows_of_pane);
-    let draw = Draw { look, raw, json_tree: &body.json_tree, columns };
-    let mut lines = vec![head(look, body, columns)];
+    let draw = Draw { context, raw, json_tree: &body.json_tree, columns };
+    let mut lines = vec![head(context, body, columns)];
     let first = if raw.wrap { draw.first_wrapped(rows) } else { raw.top() };
     lines.extend(raw.shown(first, rows).flat_map(|(line, here)| draw.lines(line, here)));
     lines.truncate(rows_of_pane);
@@ -53,19 +59,19 @@ pub(super) fn shown(look: &Look<'_>, (columns, rows_of_pane): (usize, usize)) ->
 }
 
 /// `14:26:07  HTTP 200, 3.1 kB   4 changed since 14:18:09: + new ~ other - gone`
-fn head(look: &Look<'_>, body: &Body, columns: usize) -> Line<'static> {
+fn head(context: &DrawContext<'_>, body: &Body, columns: usize) -> Line<'static> {
     let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
-    let what = format!("{}  {status}{}", time(look, body.at), size(body.bytes));
+    let what = format!("{}  {status}{}", time(context, body.at), size(body.bytes));
     let changes = match (body.before, body.json_tree.changes()) {
         (_, _) if !body.json_tree.is_json() => "   not JSON: shown line by line".to_owned(),
         (None, _) => "   none before it to compare with".to_owned(),
-        (Some(before), 0) => format!("   nothing changed since {}", time(look, before)),
-        (Some(before), count) => format!("   {count} changed since {}: + new ~ other - gone", time(look, before)),
+        (Some(before), 0) => format!("   nothing changed since {}", time(context, before)),
+        (Some(before), count) => format!("   {count} changed since {}: + new ~ other - gone", time(context, before)),
     };
-    let changes = width::cut(&changes, columns.saturating_sub(width::of(&what)), look.theme.ellipsis);
+    let changes = width::cut(&changes, columns.saturating_sub(width::of(&what)), context.theme.ellipsis);
     Line::from(vec![
-        Span::raw(width::cut(&what, columns, look.theme.ellipsis)),
-        Span::styled(changes, look.theme.dim()),
+        Span::raw(width::cut(&what, columns, context.theme.ellipsis)),
+        Span::styled(changes, context.theme.dim()),
     ])
 }
 
@@ -88,7 +94,7 @@ fn place(raw: &Raw) -> String {
 }
 
 struct Draw<'a> {
-    look: &'a Look<'a>,
+    context: &'a DrawContext<'a>,
     raw: &'a Raw,
     json_tree: &'a JsonTree,
     columns: usize,
@@ -112,7 +118,7 @@ impl Draw<'_> {
     }
 
     fn lines(&self, line: &Entry, here: bool) -> Vec<Line<'static>> {
-        let theme = self.look.theme;
+        let theme = self.context.theme;
         let style = match line.mark {
             Mark::Same => Style::new(),
             Mark::Added => theme.good(),
@@ -148,7 +154,7 @@ impl Draw<'_> {
         let most = if self.raw.wrap { WRAPPED } else { CUT };
         let mut text = self.json_tree.excerpt(line, most);
         if self.json_tree.raw(line).len() > most {
-            text.push_str(self.look.theme.ellipsis);
+            text.push_str(self.context.theme.ellipsis);
         }
         match line.kind {
             Kind::Open { entries, .. } if self.raw.is_folded(line) => {

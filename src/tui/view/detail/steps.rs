@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, heading, labelled, time};
+use super::{DrawContext, heading, labelled, time};
 use crate::domain::{alert::Severity, record::Step, route, transaction::Transaction, width};
 
 /// With fewer columns there is no room for the times.
@@ -29,33 +29,33 @@ pub(super) fn of(tx: &Transaction) -> &[Step] {
 }
 
 pub(super) fn shown(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     tx: &Transaction,
     (columns, rows): (usize, usize),
 ) -> (Vec<Line<'static>>, String) {
     let steps = of(tx);
     let remark = "as the service orders them; the times are when we saw them";
-    let mut lines = vec![heading(look, "routeStatus", remark, columns)];
+    let mut lines = vec![heading(context, "routeStatus", remark, columns)];
     if steps.is_empty() {
-        lines.push(Line::styled("No steps yet.", look.theme.dim()));
+        lines.push(Line::styled("No steps yet.", context.theme.dim()));
         return (lines, String::new());
     }
     let columns_of_hash = room_for_hash(columns);
-    lines.push(Line::styled(titles(columns), look.theme.dim()));
-    let cursor = look.model.detail.place().min(steps.len() - 1);
+    lines.push(Line::styled(titles(columns), context.theme.dim()));
+    let cursor = context.model.detail.place().min(steps.len() - 1);
     // The cursor's step stays on the screen, with its hash in full below.
     let below = if rows > AMPLE { BELOW } else { 0 };
     let room = rows.saturating_sub(lines.len() + below).max(1);
     let first = (cursor + 1).saturating_sub(room);
     let line = |(index, step)| {
-        let line = step_line(look, tx, (index, step), (columns, columns_of_hash));
-        if index == cursor { line.style(look.theme.selected()) } else { line }
+        let line = step_line(context, tx, (index, step), (columns, columns_of_hash));
+        if index == cursor { line.style(context.theme.selected()) } else { line }
     };
     lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
     let hash = steps.get(cursor).and_then(|step| step.transaction_id.as_ref());
     if let Some(hash) = hash {
         lines.push(Line::default());
-        lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, look.theme.dim()));
+        lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, context.theme.dim()));
     }
     (lines, format!("step {} of {}", cursor + 1, steps.len()))
 }
@@ -73,14 +73,14 @@ fn titles(columns: usize) -> String {
 }
 
 fn step_line(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     tx: &Transaction,
     (index, step): (usize, &Step),
     (columns, columns_of_hash): (usize, usize),
 ) -> Line<'static> {
-    let (symbol, style) = mark(look, step);
+    let (symbol, style) = mark(context, step);
     let cell = |text: &str, columns: usize| {
-        let text = width::fit(text, columns.saturating_sub(1), look.theme.ellipsis);
+        let text = width::fit(text, columns.saturating_sub(1), context.theme.ellipsis);
         Span::raw(format!("{text} "))
     };
     let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| route::name_of(tx, id));
@@ -92,9 +92,9 @@ fn step_line(
         cell(&chain, CHAIN),
     ];
     let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
-    spans.push(cell(&width::cut_middle(&hash, columns_of_hash, look.theme.ellipsis), columns_of_hash + 1));
-    let seen = look.model.selected_history().and_then(|history| history.steps.get(&index));
-    let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(look, at));
+    spans.push(cell(&width::cut_middle(&hash, columns_of_hash, context.theme.ellipsis), columns_of_hash + 1));
+    let seen = context.model.selected_history().and_then(|history| history.steps.get(&index));
+    let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(context, at));
     if columns >= NARROW {
         spans.push(cell(&time(seen.map(|seen| seen.first)), TIME));
         spans.push(cell(&time(seen.map(|seen| seen.as_now)), TIME));
@@ -103,11 +103,11 @@ fn step_line(
 }
 
 /// A step's symbol and colour. Of the statuses only `success` is documented.
-fn mark(look: &Look<'_>, step: &Step) -> (&'static str, Style) {
+fn mark(context: &DrawContext<'_>, step: &Step) -> (&'static str, Style) {
     match step.status.as_deref() {
-        Some("success") => ("+", look.theme.good()),
-        Some("failed" | "error" | "reverted") => ("!", look.theme.severity(Severity::Critical)),
+        Some("success") => ("+", context.theme.good()),
+        Some("failed" | "error" | "reverted") => ("!", context.theme.severity(Severity::Critical)),
         Some(_) => ("~", Style::new()),
-        None => (".", look.theme.dim()),
+        None => (".", context.theme.dim()),
     }
 }

@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 
-use super::{Look, heading, labelled, legs, table};
+use super::{DrawContext, heading, labelled, legs, table};
 use crate::domain::{
     alert::Alert,
     duration_stats,
@@ -13,23 +13,23 @@ use crate::domain::{
     transaction::Transaction,
 };
 
-pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = legs::lines(look, tx, columns);
-    lines.extend(progress(look, tx, columns));
-    lines.extend(links(look, tx, columns));
-    lines.extend(facts(look, tx, columns));
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = legs::lines(context, tx, columns);
+    lines.extend(progress(context, tx, columns));
+    lines.extend(links(context, tx, columns));
+    lines.extend(facts(context, tx, columns));
     lines
 }
 
 /// How far it is, in the service's words and in ours.
-fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let state = &tx.state;
     let record = state.record.as_ref();
     let status = row_text::status_of(tx);
     let bridge = record.and_then(|record| said(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |said| format!(", bridge says: {said}"));
-    let history = look.model.selected_history();
-    let until = state.settled_at.unwrap_or(look.now.wall);
+    let history = context.model.selected_history();
+    let until = state.settled_at.unwrap_or(context.now.wall);
     let gas = record.map(|record| said(record.gas_status.as_deref()).unwrap_or_else(|| "(empty)".into()));
     let facts = [
         ("status", Some(format!("{status}{bridge}"))),
@@ -41,18 +41,18 @@ fn progress(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         ("observed", history.and_then(|history| history.observed(until))),
         ("timeSpent", record.map(time_spent)),
         ("indexing", duration_stats::indexing_sentence(tx)),
-        ("forecast", history.and_then(|history| history.past.sentence(tx, look.now.wall))),
+        ("forecast", history.and_then(|history| history.past.sentence(tx, context.now.wall))),
         ("type", route_words(tx)),
         ("requestId", tx.request_id().map(str::to_owned)),
         ("quoteId", Some(tx.params.quote_id.clone())),
     ];
-    table(facts, columns, look.theme.dim())
+    table(facts, columns, context.theme.dim())
 }
 
-fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let record = tx.state.record.as_ref();
     let joined = |parts: &[String], between| Some(parts.join(between)).filter(|text| !text.is_empty());
-    let alerts: Vec<_> = look.model.alerts_of(tx.id).iter().map(|alert| stands(look, alert)).collect();
+    let alerts: Vec<_> = context.model.alerts_of(tx.id).iter().map(|alert| stands(context, alert)).collect();
     let facts = [
         ("hash", Some(tx.params.transaction_id.to_string())),
         ("refund to", tx.params.from_address.clone()),
@@ -65,17 +65,17 @@ fn facts(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
         ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
         ("other", record.and_then(|record| joined(&others(record), "; "))),
     ];
-    let mut lines = vec![Line::default(), heading(look, "FACTS", "", columns)];
-    lines.extend(table(facts, columns, look.theme.dim()));
+    let mut lines = vec![Line::default(), heading(context, "FACTS", "", columns)];
+    lines.extend(table(facts, columns, context.theme.dim()));
     lines
 }
 
 /// An alert, and what was said of it.
-fn stands(look: &Look<'_>, alert: &Alert) -> String {
+fn stands(context: &DrawContext<'_>, alert: &Alert) -> String {
     let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule);
     match alert.handling {
         None => name,
-        Some(_) => format!("{name}, {}", row_text::alert_state(alert, look.now.wall, look.model.setting.zone)),
+        Some(_) => format!("{name}, {}", row_text::alert_state(alert, context.now.wall, context.model.setting.zone)),
     }
 }
 
@@ -125,7 +125,7 @@ fn time_spent(record: &StatusRecord) -> String {
     times.map_or_else(|| "none reported".into(), |times| format!("{times} (as reported; unit not documented)"))
 }
 
-fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+fn links(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let ends = route::ends(tx);
     let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
     let links = [
@@ -134,9 +134,9 @@ fn links(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>
         ("dest", ends.destination.url.or(ends.hop.and_then(|hop| hop.url))),
     ];
     let link = |(label, link): (&str, Option<&str>)| {
-        labelled(&format!("  {label}"), link.unwrap_or("(none)"), columns, look.theme.dim())
+        labelled(&format!("  {label}"), link.unwrap_or("(none)"), columns, context.theme.dim())
     };
-    let mut lines = vec![Line::default(), heading(look, "LINKS", "", columns)];
+    let mut lines = vec![Line::default(), heading(context, "LINKS", "", columns)];
     lines.extend(links.into_iter().flat_map(link));
     lines
 }

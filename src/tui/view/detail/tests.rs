@@ -207,8 +207,8 @@ fn a_large_body_costs_no_more_lines_than_a_small_one() {
     for keys in [&["G"][..], &["w"], &["g"]] {
         press(&mut dashboard, keys, now());
         let (theme, now) = (Theme::new(true, false), now());
-        let look = Look { model: &dashboard, theme: &theme, now };
-        let (lines, _) = raw::shown(&look, (196, 40));
+        let context = DrawContext { model: &dashboard, theme: &theme, now };
+        let (lines, _) = raw::shown(&context, (196, 40));
         assert!(lines.len() <= 40, "{}", lines.len());
         let columns = lines.iter().map(Line::width).max();
         assert!(columns <= Some(196), "{columns:?}");

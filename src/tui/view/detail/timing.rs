@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use ratatui::text::Line;
 use serde_json::Value;
 
-use super::{LABEL, Look, heading, labelled};
+use super::{DrawContext, LABEL, heading, labelled};
 use crate::domain::{
     forecast::{self, Quantile},
     span,
@@ -59,33 +59,33 @@ impl Axis {
     }
 }
 
-pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let remark = "by our clock, as exact as our polls lie apart";
-    let mut lines = vec![heading(look, "OBSERVED", remark, columns)];
-    lines.extend(observed(look, tx, columns));
+    let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
+    lines.extend(observed(context, tx, columns));
     lines.push(Line::default());
     lines.push(heading(
-        look,
+        context,
         "REPORTED",
         "timeSpent as it came; unit and keys undocumented, not to be added up",
         columns,
     ));
-    lines.extend(reported(look, tx, columns));
+    lines.extend(reported(context, tx, columns));
     lines
 }
 
-fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let until = tx.state.settled_at.unwrap_or(look.now.wall);
+fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let until = tx.state.settled_at.unwrap_or(context.now.wall);
     let axis = Axis::new(tx, until, columns);
     let deadline = tx.deadline();
     let row = |label: &str, bar: String, behind: String| {
-        Line::raw(format!("{} {bar} {behind}", width::fit(label, LABEL - 1, look.theme.ellipsis)))
+        Line::raw(format!("{} {bar} {behind}", width::fit(label, LABEL - 1, context.theme.ellipsis)))
     };
     let bar = |(from, to), fill| axis.bar((from, to), fill, deadline.wait);
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
-    let mut lines = scale(look, tx, (axis, until));
-    let Some(history) = look.model.selected_history() else {
-        lines.push(Line::styled(format!("Reading{}", look.theme.ellipsis), look.theme.dim()));
+    let mut lines = scale(context, tx, (axis, until));
+    let Some(history) = context.model.selected_history() else {
+        lines.push(Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim()));
         return lines;
     };
     let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
@@ -100,7 +100,7 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
         lines.push(row(status, bar((to_now(*from), to_now(to)), '#'), lasted));
     }
     if history.phases.is_empty() {
-        lines.push(Line::styled("No answer yet.", look.theme.dim()));
+        lines.push(Line::styled("No answer yet.", context.theme.dim()));
     }
     if let Some(estimate) = deadline.estimate {
         lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
@@ -121,19 +121,19 @@ fn observed(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'stat
             format!("half, 9 in 10: in which time so many probably settle, {from}")
         }
     };
-    let sentence = history.past.sentence(tx, look.now.wall).unwrap_or(state);
-    lines.extend(labelled("forecast", &sentence, columns, look.theme.dim()));
+    let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);
+    lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
     if !tx.is_awaited() {
         // Else it stands above the tabs.
-        lines.extend(labelled("limit", &deadline.basis(), columns, look.theme.dim()));
+        lines.extend(labelled("limit", &deadline.basis(), columns, context.theme.dim()));
     }
     lines
 }
 
 /// The moments above the bars: where it starts, the limit, now or when it settled.
-fn scale(look: &Look<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)) -> Vec<Line<'static>> {
+fn scale(context: &DrawContext<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)) -> Vec<Line<'static>> {
     let clock = |at: DateTime<Utc>| {
-        let local = at.with_timezone(&look.model.setting.zone);
+        let local = at.with_timezone(&context.model.setting.zone);
         let is_far = axis.length > Duration::from_secs(24 * 60 * 60);
         local.format(if is_far { "%m-%d %H:%M" } else { "%H:%M" }).to_string()
     };
@@ -145,7 +145,7 @@ fn scale(look: &Look<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)
     let limit = (deadline.wait, format!("limit {}", clock(deadline.at)));
     let above = placed(&axis, &first, &now);
     let below = placed(&axis, "", &limit);
-    [above, below].map(|text| Line::styled(format!("{}{text}", " ".repeat(LABEL)), look.theme.dim())).into()
+    [above, below].map(|text| Line::styled(format!("{}{text}", " ".repeat(LABEL)), context.theme.dim())).into()
 }
 
 /// A text at the start and one that ends or begins at its moment.
@@ -159,22 +159,22 @@ fn placed(axis: &Axis, start: &str, (at, text): &(Duration, String)) -> String {
     width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + BEHIND, "")
 }
 
-fn reported(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     /// A key's columns, and a number's.
     const KEY: usize = 20;
     const NUMBER: usize = 10;
     let record = tx.state.record.as_ref().filter(|record| !record.time_spent.is_empty());
-    let Some(record) = record else { return vec![Line::styled("Nothing reported.", look.theme.dim())] };
+    let Some(record) = record else { return vec![Line::styled("Nothing reported.", context.theme.dim())] };
     let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
     let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);
     let line = |(key, value): (&String, &Value)| {
         let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
         let full = share.map_or(0, |share| (share * room as f64).round() as usize);
         let bar = format!("{}{}", "#".repeat(full), ".".repeat(room - full));
-        let key = width::fit(key, KEY, look.theme.ellipsis);
+        let key = width::fit(key, KEY, context.theme.ellipsis);
         match share {
             Some(_) => Line::raw(format!("  {key} {bar} {:>NUMBER$}", value.to_string())),
-            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, look.theme.ellipsis)),
+            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, context.theme.ellipsis)),
         }
     };
     record.time_spent.iter().map(line).collect()

@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{LABEL, Look, labelled};
+use super::{DrawContext, LABEL, labelled};
 use crate::domain::{
     advice::{self, Advice, Situation},
     alert::{AlertState, Rule},
@@ -18,51 +18,53 @@ use crate::domain::{
 };
 
 /// The hash, the way, the ticket; of several profiles first whose it is.
-pub(super) fn title(look: &Look<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
+pub(super) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
     let hash_room = columns.saturating_sub(40).max(18);
-    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, look.theme.ellipsis);
+    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
     let ticket = tx.params.ticket.as_deref().unwrap_or("");
-    let whose = look.model.setting.whose(&tx.profile);
+    let whose = context.model.setting.whose(&tx.profile);
     let title = format!("{whose}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
-    Line::from(Span::styled(width::cut(title.trim_end(), columns, look.theme.ellipsis), look.theme.label()))
+    Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
 }
 
 /// Verdict, limit, SAY and DO.
-pub(super) fn lines(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
-    let mut lines = vec![verdict(look, tx, &advice, columns)];
-    lines.extend(limit(look, tx, columns));
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
+    let mut lines = vec![verdict(context, tx, &advice, columns)];
+    lines.extend(limit(context, tx, columns));
     // Which parameter it is only the service says.
     let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
-    lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, look.theme.dim())));
-    lines.extend(handling(look, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, look.theme.label())));
+    lines.extend(refusal.into_iter().flat_map(|said| labelled("", said, columns, context.theme.dim())));
+    lines.extend(
+        handling(context, tx).into_iter().flat_map(|said| labelled("ALERT", &said, columns, context.theme.label())),
+    );
     if let Some(say) = &advice.say {
-        lines.extend(labelled("SAY", say, columns, look.theme.label()));
+        lines.extend(labelled("SAY", say, columns, context.theme.label()));
     }
-    lines.extend(labelled("DO", &advice.act, columns, look.theme.label()));
+    lines.extend(labelled("DO", &advice.act, columns, context.theme.label()));
     lines
 }
 
 /// Where in the list the selected one is, its verdict, SAY and DO, for the bottom of a small screen's list.
-pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
+pub(super) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
-    let border = look.theme.border.horizontal_top;
+    let border = context.theme.border.horizontal_top;
     let rule = |said: &str| {
-        Line::styled(width::cut(&format!("{said}{}", border.repeat(columns)), columns, ""), look.theme.dim())
+        Line::styled(width::cut(&format!("{said}{}", border.repeat(columns)), columns, ""), context.theme.dim())
     };
-    let Some(tx) = look.model.selected() else { return vec![rule("")] };
-    let (number, total) = look.model.list.standing();
+    let Some(tx) = context.model.selected() else { return vec![rule("")] };
+    let (number, total) = context.model.list.standing();
     let rule = rule(&format!("{} row {number} of {total} ", border.repeat(2)));
-    let advice = advice::advise(tx, look.now.wall, look.model.setting.zone);
+    let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
     // A column free on either side, as in the detail.
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
-    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, look.theme.label());
-    let act = labelled("DO", &advice.act, text_columns, look.theme.label());
+    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
+    let act = labelled("DO", &advice.act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
-    let mut lines = vec![rule, verdict(look, tx, &advice, text_columns)];
-    lines.extend(first(look, say, room.saturating_sub(rows_for_act), text_columns));
-    lines.extend(first(look, act, rows_for_act, text_columns));
+    let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
+    lines.extend(first(context, say, room.saturating_sub(rows_for_act), text_columns));
+    lines.extend(first(context, act, rows_for_act, text_columns));
     for line in lines.iter_mut().skip(1) {
         line.spans.insert(0, Span::raw(" "));
     }
@@ -70,65 +72,65 @@ pub(super) fn preview(look: &Look<'_>, pane: Rect) -> Vec<Line<'static>> {
 }
 
 /// The first so many lines, marked as cut if there are more.
-fn first(look: &Look<'_>, mut lines: Vec<Line<'static>>, rows: usize, columns: usize) -> Vec<Line<'static>> {
+fn first(context: &DrawContext<'_>, mut lines: Vec<Line<'static>>, rows: usize, columns: usize) -> Vec<Line<'static>> {
     if lines.len() > rows {
         lines.truncate(rows);
         if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
-            let room = columns.saturating_sub(LABEL + width::of(look.theme.ellipsis));
-            span.content = format!("{}{}", width::cut(&span.content, room, ""), look.theme.ellipsis).into();
+            let room = columns.saturating_sub(LABEL + width::of(context.theme.ellipsis));
+            span.content = format!("{}{}", width::cut(&span.content, room, ""), context.theme.ellipsis).into();
         }
     }
     lines
 }
 
-fn verdict(look: &Look<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
+fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
     let style = match advice.situation {
-        Situation::OverdueUnseen => look.theme.severity(Rule::Overdue.severity()),
-        Situation::Alert(rule) => look.theme.severity(rule.severity()),
-        Situation::Completed => look.theme.good(),
-        Situation::Unconfirmed => look.theme.warning(),
+        Situation::OverdueUnseen => context.theme.severity(Rule::Overdue.severity()),
+        Situation::Alert(rule) => context.theme.severity(rule.severity()),
+        Situation::Completed => context.theme.good(),
+        Situation::Unconfirmed => context.theme.warning(),
         _ => Style::new(),
     };
     let checked = match tx.state.last_checked_at {
-        Some(at) => format!("  checked {} ago", span::short(span::between(at, look.now.wall))),
+        Some(at) => format!("  checked {} ago", span::short(span::between(at, context.now.wall))),
         None if tx.state.polls > 0 => "  never answered".into(),
         None => "  never checked".into(),
     };
     let room = columns.saturating_sub(LABEL);
-    let verdict = width::cut(&advice.verdict, room, look.theme.ellipsis);
+    let verdict = width::cut(&advice.verdict, room, context.theme.ellipsis);
     let rest = room.saturating_sub(width::of(&verdict));
     // Half of a time says nothing.
     let checked = if width::of(&checked) <= rest { checked } else { String::new() };
     Line::from(vec![
-        Span::styled(format!("{:<LABEL$}", "VERDICT"), look.theme.label()),
-        Span::styled(verdict, style.patch(look.theme.label())),
-        Span::styled(checked, look.theme.dim()),
+        Span::styled(format!("{:<LABEL$}", "VERDICT"), context.theme.label()),
+        Span::styled(verdict, style.patch(context.theme.label())),
+        Span::styled(checked, context.theme.dim()),
     ])
 }
 
 /// What a person said of what stands for it, so that nobody takes it on twice.
-fn handling(look: &Look<'_>, tx: &Transaction) -> Option<String> {
-    let now = look.now.wall;
-    let alerts = look.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
+fn handling(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
+    let now = context.now.wall;
+    let alerts = context.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let said: Vec<_> = alerts
-        .map(|alert| format!("{} {}", alert.rule, row_text::alert_state(alert, now, look.model.setting.zone)))
+        .map(|alert| format!("{} {}", alert.rule, row_text::alert_state(alert, now, context.model.setting.zone)))
         .collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn limit(look: &Look<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let deadline = tx.deadline();
     if !tx.is_awaited() {
         return Vec::new();
     }
-    let zone = look.model.setting.zone;
+    let zone = context.model.setting.zone;
     let since = if deadline.from_first_seen { "First seen" } else { "Submitted" };
     let text = format!(
         "{since} {}, {} ago; limit {}: {}.",
-        span::clock_time(deadline.submitted, look.now.wall, zone),
-        span::short(tx.age(look.now.wall)),
-        span::clock_time(deadline.at, look.now.wall, zone),
+        span::clock_time(deadline.submitted, context.now.wall, zone),
+        span::short(tx.age(context.now.wall)),
+        span::clock_time(deadline.at, context.now.wall, zone),
         deadline.basis(),
     );
-    labelled("", &text, columns, look.theme.dim())
+    labelled("", &text, columns, context.theme.dim())
 }

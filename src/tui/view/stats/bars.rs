@@ -9,14 +9,14 @@ use ratatui::{
     widgets::{Sparkline, SparklineBar},
 };
 
-use super::Look;
+use super::DrawContext;
 
 /// A value, and how it looks; no value leaves a gap.
 pub(super) type Value = (Option<f64>, Style);
 
 /// Draws values from left to right, the greatest of the scale filling the whole height.
 pub(super) fn draw(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     (values, greatest): (&[Value], f64),
     (pane, cells): (Rect, usize),
     frame: &mut Frame<'_>,
@@ -35,13 +35,13 @@ pub(super) fn draw(
         let full = std::iter::repeat_n(bar(value), cells - gap);
         full.chain(std::iter::repeat_n(SparklineBar::from(None), gap))
     });
-    let chart = Sparkline::default().data(data.collect::<Vec<_>>()).max(SCALE as u64).bar_set(look.theme.bars());
+    let chart = Sparkline::default().data(data.collect::<Vec<_>>()).max(SCALE as u64).bar_set(context.theme.bars());
     frame.render_widget(chart.absent_value_symbol(" "), pane);
 }
 
 /// The same in one row, as text.
-pub(super) fn row(look: &Look<'_>, counts: impl Iterator<Item = u64>, greatest: u64) -> String {
-    let set = look.theme.bars();
+pub(super) fn row(context: &DrawContext<'_>, counts: impl Iterator<Item = u64>, greatest: u64) -> String {
+    let set = context.theme.bars();
     let levels = [
         set.one_eighth,
         set.one_quarter,

@@ -11,7 +11,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, bars, put_lines};
+use super::{DrawContext, bars, put_lines};
 use crate::{
     domain::{need, span, width},
     tui::model::stats::Minute,
@@ -31,10 +31,10 @@ fn fits(columns: usize) -> (usize, usize) {
 }
 
 /// What the heading says besides.
-pub(super) fn remark(look: &Look<'_>, area: Rect) -> String {
+pub(super) fn remark(context: &DrawContext<'_>, area: Rect) -> String {
     let framed = if area.width >= 60 { 2 } else { 0 };
     let (minutes, _) = fits(usize::from(area.width.saturating_sub(SCALE + framed)));
-    let marks = if look.model.charts.read.as_ref().is_some_and(|read| read.minutes.is_empty()) {
+    let marks = if context.model.charts.read.as_ref().is_some_and(|read| read.minutes.is_empty()) {
         ""
     } else {
         "  ! 429  x failed"
@@ -42,17 +42,17 @@ pub(super) fn remark(look: &Look<'_>, area: Rect) -> String {
     format!("rps, last {minutes} min{marks}")
 }
 
-pub(super) fn draw(look: &Look<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
     let [need, charts] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(pane);
-    frame.render_widget(need_line(look), need);
+    frame.render_widget(need_line(context), need);
     if minutes.is_empty() {
         let text = "Here will be what the budget is spent on. It begins with the first minute of polling.";
         let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
-        let lines = lines.map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+        let lines = lines.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
         return put_lines(lines, charts, frame);
     }
     let (count, cells) = fits(usize::from(pane.width.saturating_sub(SCALE)));
-    let last = look.now.wall.timestamp().div_euclid(MINUTE);
+    let last = context.now.wall.timestamp().div_euclid(MINUTE);
     let by_number: HashMap<i64, &Minute> =
         minutes.iter().map(|minute| (minute.at.timestamp().div_euclid(MINUTE), minute)).collect();
     let first = last + 1 - i64::try_from(count).unwrap_or(0);
@@ -66,21 +66,21 @@ pub(super) fn draw(look: &Look<'_>, minutes: &[Minute], pane: Rect, frame: &mut 
         Constraint::Length(1),
     ])
     .areas(charts);
-    draw_rate(look, &shown, (rate, cells), frame);
-    frame.render_widget(marks_line(look, &shown, cells), marks);
-    draw_age(look, &shown, ([words, age], cells), frame);
-    frame.render_widget(axis_line(look, count * cells, count), axis);
+    draw_rate(context, &shown, (rate, cells), frame);
+    frame.render_widget(marks_line(context, &shown, cells), marks);
+    draw_age(context, &shown, ([words, age], cells), frame);
+    frame.render_widget(axis_line(context, count * cells, count), axis);
 }
 
 /// What is needed, against what there is.
-fn need_line(look: &Look<'_>) -> Line<'static> {
-    let Some(report) = look.model.live_poller(look.now.wall) else {
-        return Line::styled(" nobody polls now", look.theme.warning());
+fn need_line(context: &DrawContext<'_>) -> Line<'static> {
+    let Some(report) = context.model.live_poller(context.now.wall) else {
+        return Line::styled(" nobody polls now", context.theme.warning());
     };
     let Some(need) = &report.need else {
         return Line::raw(format!(" used {:.2} rps; it polls only what people ask for", report.used));
     };
-    let style = if need.is_lasting() { look.theme.warning() } else { look.theme.good() };
+    let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
     Line::from(vec![
         Span::raw(format!(" need {:.2} of {:.2} rps: ", need.polls, need.allowed)),
         Span::styled(need.word(), style),
@@ -88,30 +88,35 @@ fn need_line(look: &Look<'_>) -> Line<'static> {
     ])
 }
 
-fn draw_rate(look: &Look<'_>, shown: &[Option<&Minute>], (pane, cells): (Rect, usize), frame: &mut Frame<'_>) {
+fn draw_rate(
+    context: &DrawContext<'_>,
+    shown: &[Option<&Minute>],
+    (pane, cells): (Rect, usize),
+    frame: &mut Frame<'_>,
+) {
     let limits = shown.iter().flatten().map(|minute| minute.limit.max(minute.rate()));
     let greatest = limits.fold(0.0, f64::max);
     let style = |minute: &&Minute| match (minute.throttled, minute.failed) {
-        (0, 0) => look.theme.info(),
-        (0, _) => look.theme.critical(),
-        _ => look.theme.warning(),
+        (0, 0) => context.theme.info(),
+        (0, _) => context.theme.critical(),
+        _ => context.theme.warning(),
     };
     let value = |minute: &Option<&Minute>| match minute {
         Some(minute) => (Some(minute.rate()), style(minute)),
-        None => (None, look.theme.dim()),
+        None => (None, context.theme.dim()),
     };
     let values: Vec<_> = shown.iter().map(value).collect();
-    let chart = scale(look, (format!("{} max", number(greatest)), "0"), pane, frame);
-    bars::draw(look, (&values, greatest), (chart, cells), frame);
+    let chart = scale(context, (format!("{} max", number(greatest)), "0"), pane, frame);
+    bars::draw(context, (&values, greatest), (chart, cells), frame);
 }
 
 /// What was throttled, and what failed.
-fn marks_line(look: &Look<'_>, shown: &[Option<&Minute>], cells: usize) -> Line<'static> {
+fn marks_line(context: &DrawContext<'_>, shown: &[Option<&Minute>], cells: usize) -> Line<'static> {
     let mark = |minute: &Option<&Minute>| {
         let (mark, style) = match minute {
-            Some(minute) if minute.throttled > 0 => ("!", look.theme.warning()),
-            Some(minute) if minute.failed > 0 => ("x", look.theme.critical()),
-            _ => (" ", look.theme.dim()),
+            Some(minute) if minute.throttled > 0 => ("!", context.theme.warning()),
+            Some(minute) if minute.failed > 0 => ("x", context.theme.critical()),
+            _ => (" ", context.theme.dim()),
         };
         Span::styled(width::fit(mark, cells, ""), style)
     };
@@ -120,13 +125,13 @@ fn marks_line(look: &Look<'_>, shown: &[Option<&Minute>], cells: usize) -> Line<
 }
 
 fn draw_age(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     shown: &[Option<&Minute>],
     ([words, pane], cells): ([Rect; 2], usize),
     frame: &mut Frame<'_>,
 ) {
     let ages = || shown.iter().flatten().filter_map(|minute| minute.oldest);
-    let now = look.model.oldest_age(look.now.wall);
+    let now = context.model.oldest_age(context.now.wall);
     let worst = ages().max();
     let said = |age: Option<std::time::Duration>| age.map_or_else(|| "-".to_owned(), span::long);
     let target = need::TARGET.as_secs();
@@ -134,28 +139,28 @@ fn draw_age(
         60.. => format!(" oldest answer {}, at worst {} (target {target}s)", said(now), said(worst.max(now))),
         _ => format!(" oldest {}, worst {}, target {target}s", said(now), said(worst.max(now))),
     };
-    frame.render_widget(Line::raw(width::cut(&text, usize::from(words.width), look.theme.ellipsis)), words);
+    frame.render_widget(Line::raw(width::cut(&text, usize::from(words.width), context.theme.ellipsis)), words);
     let greatest = worst.unwrap_or_default().max(need::TARGET);
     let value = |minute: &Option<&Minute>| match minute.and_then(|minute| minute.oldest) {
-        Some(age) if age > need::TARGET => (Some(age.as_secs_f64()), look.theme.warning()),
-        Some(age) => (Some(age.as_secs_f64()), look.theme.good()),
-        None => (None, look.theme.dim()),
+        Some(age) if age > need::TARGET => (Some(age.as_secs_f64()), context.theme.warning()),
+        Some(age) => (Some(age.as_secs_f64()), context.theme.good()),
+        None => (None, context.theme.dim()),
     };
     let values: Vec<_> = shown.iter().map(value).collect();
-    let chart = scale(look, (span::short(greatest), "0"), pane, frame);
-    bars::draw(look, (&values, greatest.as_secs_f64()), (chart, cells), frame);
+    let chart = scale(context, (span::short(greatest), "0"), pane, frame);
+    bars::draw(context, (&values, greatest.as_secs_f64()), (chart, cells), frame);
 }
 
 /// The two ends of a scale, before the chart; where that is.
-fn scale(look: &Look<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut Frame<'_>) -> Rect {
+fn scale(context: &DrawContext<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut Frame<'_>) -> Rect {
     let [labels, chart] = Layout::horizontal([Constraint::Length(SCALE), Constraint::Fill(1)]).areas(pane);
     let room = usize::from(SCALE) - 1;
     let mut lines = vec![Line::default(); usize::from(pane.height)];
     if let Some(last) = lines.last_mut() {
-        *last = Line::styled(format!("{bottom:>room$}"), look.theme.dim());
+        *last = Line::styled(format!("{bottom:>room$}"), context.theme.dim());
     }
     if let Some(first) = lines.first_mut() {
-        *first = Line::styled(format!("{top:>room$}"), look.theme.dim());
+        *first = Line::styled(format!("{top:>room$}"), context.theme.dim());
     }
     put_lines(lines, labels, frame);
     chart
@@ -166,9 +171,9 @@ fn number(number: f64) -> String {
     if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-fn axis_line(look: &Look<'_>, columns: usize, minutes: usize) -> Line<'static> {
+fn axis_line(context: &DrawContext<'_>, columns: usize, minutes: usize) -> Line<'static> {
     let first = format!("{minutes} min ago");
     let room = columns.saturating_sub(first.len());
     let before = " ".repeat(usize::from(SCALE));
-    Line::styled(format!("{before}{first}{:>room$}", "now"), look.theme.dim())
+    Line::styled(format!("{before}{first}{:>room$}", "now"), context.theme.dim())
 }

@@ -21,7 +21,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{Look, columns, put_lines};
+use super::{DrawContext, columns, put_lines};
 use crate::{
     domain::{chains, duration_stats::RouteKey, row_text, span, status::RouterStatus, width},
     tui::model::{Model, stats::Spread},
@@ -72,40 +72,43 @@ pub(super) fn rows_in(model: &Model, body: Rect) -> usize {
     areas_of(model, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
 }
 
-pub(super) fn draw(look: &Look<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let Some(read) = &look.model.charts.read else {
-        return frame
-            .render_widget(Line::styled(format!(" Reading the store{}", look.theme.ellipsis), look.theme.dim()), body);
+pub(super) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let Some(read) = &context.model.charts.read else {
+        return frame.render_widget(
+            Line::styled(format!(" Reading the store{}", context.theme.ellipsis), context.theme.dim()),
+            body,
+        );
     };
-    let spread = look.model.charts.spread();
-    let (Some(areas), Some(spread)) = (areas_of(look.model, body), spread) else {
-        return put_lines(numbers(look, spread, body), body, frame);
+    let spread = context.model.charts.spread();
+    let (Some(areas), Some(spread)) = (areas_of(context.model, body), spread) else {
+        return put_lines(numbers(context, spread, body), body, frame);
     };
     let whose = whose(spread);
-    let pane = framed(look, ("OUTCOMES", &whose), (areas.outcomes, areas.is_framed), frame);
-    outcomes::draw(look, spread, pane, frame);
-    let pane = framed(look, ("ROUTES", "j k chooses"), (areas.routes, areas.is_framed), frame);
-    routes::draw(look, pane, frame);
-    let pane = framed(look, ("BUDGET", &budget::remark(look, areas.budget)), (areas.budget, areas.is_framed), frame);
-    budget::draw(look, &read.minutes, pane, frame);
-    let pane = framed(look, ("DURATIONS", &whose), (areas.took, areas.is_framed), frame);
-    took::draw(look, spread, pane, frame);
+    let pane = framed(context, ("OUTCOMES", &whose), (areas.outcomes, areas.is_framed), frame);
+    outcomes::draw(context, spread, pane, frame);
+    let pane = framed(context, ("ROUTES", "j k chooses"), (areas.routes, areas.is_framed), frame);
+    routes::draw(context, pane, frame);
+    let pane =
+        framed(context, ("BUDGET", &budget::remark(context, areas.budget)), (areas.budget, areas.is_framed), frame);
+    budget::draw(context, &read.minutes, pane, frame);
+    let pane = framed(context, ("DURATIONS", &whose), (areas.took, areas.is_framed), frame);
+    took::draw(context, spread, pane, frame);
 }
 
 /// A part with its heading, and a frame where there is room for one; what is left for its content.
 fn framed(
-    look: &Look<'_>,
+    context: &DrawContext<'_>,
     (title, remark): (&str, &str),
     (area, is_framed): (Rect, bool),
     frame: &mut Frame<'_>,
 ) -> Rect {
-    let remark = width::cut(remark, usize::from(area.width).saturating_sub(title.len() + 6), look.theme.ellipsis);
+    let remark = width::cut(remark, usize::from(area.width).saturating_sub(title.len() + 6), context.theme.ellipsis);
     let heading = Line::from(vec![
-        Span::styled(format!(" {title}  "), look.theme.label()),
-        Span::styled(format!("{remark} "), look.theme.dim()),
+        Span::styled(format!(" {title}  "), context.theme.label()),
+        Span::styled(format!("{remark} "), context.theme.dim()),
     ]);
     if is_framed {
-        let block = Block::bordered().border_set(look.theme.border).title(heading);
+        let block = Block::bordered().border_set(context.theme.border).title(heading);
         let inner = block.inner(area);
         frame.render_widget(block, area);
         return inner;
@@ -137,11 +140,11 @@ fn settled(spread: &Spread) -> String {
 }
 
 /// What matters most, in the filter's place: of all routes, whichever is chosen.
-pub(super) fn headline(look: &Look<'_>, columns: u16) -> Line<'static> {
-    let whose = look.model.setting.whose(&look.model.setting.profile);
-    let mut line = Line::from(Span::styled(format!(" Stats  {whose}"), look.theme.label()));
+pub(super) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
+    let whose = context.model.setting.whose(&context.model.setting.profile);
+    let mut line = Line::from(Span::styled(format!(" Stats  {whose}"), context.theme.label()));
     let mut pieces = Vec::new();
-    if let Some(all) = look.model.charts.spreads().first() {
+    if let Some(all) = context.model.charts.spreads().first() {
         pieces.push(Span::raw(settled(all)));
         let needs_somebody = |status: &RouterStatus| {
             !status.is_waiting() && !matches!(status, RouterStatus::Success | RouterStatus::Refund)
@@ -149,17 +152,17 @@ pub(super) fn headline(look: &Look<'_>, columns: u16) -> Line<'static> {
         for (status, count) in &all.outcomes {
             if let Some(status) = status.as_ref().filter(|status| needs_somebody(status)) {
                 let word = row_text::status(Some(status));
-                pieces.push(Span::styled(format!("{word} {count}"), look.theme.status(Some(status))));
+                pieces.push(Span::styled(format!("{word} {count}"), context.theme.status(Some(status))));
             }
         }
     }
-    pieces.push(match look.model.live_poller(look.now.wall).and_then(|report| report.need.as_ref()) {
-        None => Span::styled("nobody polls", look.theme.warning()),
-        Some(need) if need.is_lasting() => Span::styled("budget short", look.theme.critical()),
-        Some(need) => Span::styled(format!("budget {}", need.word()), look.theme.good()),
+    pieces.push(match context.model.live_poller(context.now.wall).and_then(|report| report.need.as_ref()) {
+        None => Span::styled("nobody polls", context.theme.warning()),
+        Some(need) if need.is_lasting() => Span::styled("budget short", context.theme.critical()),
+        Some(need) => Span::styled(format!("budget {}", need.word()), context.theme.good()),
     });
     pieces.extend(
-        look.model.oldest_age(look.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
+        context.model.oldest_age(context.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
     );
     for (place, piece) in pieces.into_iter().enumerate() {
         let gap = if place == 0 { "" } else { "   " };
@@ -172,11 +175,11 @@ pub(super) fn headline(look: &Look<'_>, columns: u16) -> Line<'static> {
 }
 
 /// Where there is no room for charts.
-fn numbers(look: &Look<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'static>> {
+fn numbers(context: &DrawContext<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'static>> {
     let Some(spread) = spread else { return vec![Line::raw(" nothing is tracked yet")] };
-    let mut lines = vec![Line::styled(format!(" {}: {}", whose(spread), settled(spread)), look.theme.label())];
+    let mut lines = vec![Line::styled(format!(" {}: {}", whose(spread), settled(spread)), context.theme.label())];
     lines.push(Line::raw(took::sentence(spread, usize::from(body.width))));
-    lines.extend(outcomes::lines(look, spread, usize::from(body.width)));
+    lines.extend(outcomes::lines(context, spread, usize::from(body.width)));
     lines
 }
 

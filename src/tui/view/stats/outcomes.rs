@@ -6,7 +6,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{Look, put_lines, settled};
+use super::{DrawContext, put_lines, settled};
 use crate::{
     domain::{row_text, width},
     tui::model::stats::Spread,
@@ -17,36 +17,36 @@ const STATUS: usize = 12;
 const COUNT: usize = 7;
 const SHARE: usize = 4;
 
-pub(super) fn draw(look: &Look<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
     let mut lines = vec![Line::raw(format!(" {}", settled(spread)))];
     if spread.tracked == 0 {
         let text = "Here will be how transfers end. n adds some, `hoptop import` many.";
         let wrapped = width::wrap(text, usize::from(pane.width).saturating_sub(2));
-        lines.extend(wrapped.into_iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim())));
+        lines.extend(wrapped.into_iter().map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
     }
     let rows = usize::from(pane.height).saturating_sub(lines.len());
-    let mut statuses = self::lines(look, spread, usize::from(pane.width));
+    let mut statuses = self::lines(context, spread, usize::from(pane.width));
     if statuses.len() > rows {
         let rest = spread.outcomes.iter().skip(rows.saturating_sub(1));
         let (kinds, count) = (rest.len(), rest.map(|(_, count)| count).sum::<u64>());
         statuses.truncate(rows.saturating_sub(1));
-        statuses.push(Line::styled(format!(" and {count} with {kinds} other statuses"), look.theme.dim()));
+        statuses.push(Line::styled(format!(" and {count} with {kinds} other statuses"), context.theme.dim()));
     }
     lines.extend(statuses);
     put_lines(lines, pane, frame);
 }
 
 /// A line for each status.
-pub(super) fn lines(look: &Look<'_>, spread: &Spread, columns: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Vec<Line<'static>> {
     let room = columns.saturating_sub(STATUS + COUNT + SHARE + 5);
     let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let line = |(status, count): &(Option<_>, u64)| {
-        let style = look.theme.status(status.as_ref());
-        let word = width::fit(&row_text::status(status.as_ref()), STATUS, look.theme.ellipsis);
+        let style = context.theme.status(status.as_ref());
+        let word = width::fit(&row_text::status(status.as_ref()), STATUS, context.theme.ellipsis);
         let share = percent(*count, spread.tracked);
         let full = share_of(*count, greatest) * room as f64;
         // However few, they are seen.
-        let bar = look.theme.bars().full.repeat((full.round() as usize).max(usize::from(*count > 0 && room > 0)));
+        let bar = context.theme.bars().full.repeat((full.round() as usize).max(usize::from(*count > 0 && room > 0)));
         Line::from(vec![
             Span::styled(format!(" {word}"), style),
             Span::raw(format!("{count:>COUNT$} {share:>SHARE$} ")),

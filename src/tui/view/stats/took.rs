@@ -8,7 +8,7 @@ use ratatui::{
     text::Line,
 };
 
-use super::{Look, bars, put_lines};
+use super::{DrawContext, bars, put_lines};
 use crate::{
     domain::{span, width},
     tui::model::stats::Spread,
@@ -32,7 +32,7 @@ pub(super) fn sentence(spread: &Spread, columns: usize) -> String {
     whole.into_iter().find(|text| width::of(text) <= columns).unwrap_or(brief)
 }
 
-pub(super) fn draw(look: &Look<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
+pub(super) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
     let [words, chart, counts, labels] =
         Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)])
             .areas(pane);
@@ -40,25 +40,25 @@ pub(super) fn draw(look: &Look<'_>, spread: &Spread, pane: Rect, frame: &mut Fra
     let columns = usize::from(pane.width).saturating_sub(2);
     let buckets = spread.took.buckets((columns / LABEL).max(1));
     if buckets.is_empty() {
-        return empty(look, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
+        return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
     }
     let cells = (columns / buckets.len()).clamp(1, WIDEST);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
-    let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), look.theme.info())).collect();
+    let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
-    bars::draw(look, (&values, greatest as f64), (indented(chart), cells), frame);
+    bars::draw(context, (&values, greatest as f64), (indented(chart), cells), frame);
     let cell = |text: String| width::fit(&text, cells, "");
     let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
     let said: String = buckets.iter().map(|bucket| count(bucket.count)).collect();
     frame.render_widget(Line::raw(said), indented(counts));
     let said: String = buckets.iter().map(|bucket| cell(bucket.label())).collect();
-    frame.render_widget(Line::styled(said, look.theme.dim()), indented(labels));
+    frame.render_widget(Line::styled(said, context.theme.dim()), indented(labels));
 }
 
-fn empty(look: &Look<'_>, pane: Rect, frame: &mut Frame<'_>) {
+fn empty(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let text = "Here will be how long transfers take. One counts once it is settled, if submittedAt was given and two of our \
                 answers lie closely enough around its end.";
     let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2));
-    let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), look.theme.dim()));
+    let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
     put_lines(lines, pane, frame);
 }

@@ -47,11 +47,11 @@ fn no_arrangement_panics_at_any_size() {
 fn a_message_is_whole_on_the_narrowest_screen_and_leaves_the_alerts_alone_where_it_can() {
     let said = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
     let mut model = dashboard((40, 9));
-    model.tell(Tone::Bad, said, now().mono);
+    model.notify(Tone::Bad, said, now().mono);
     let shown: Vec<_> = screen(&model).lines().map(|line| line.trim_matches(['"', ' ']).to_owned()).collect();
     assert_eq!(shown[6..].join(" "), said);
     let mut model = dashboard(SMALL);
-    model.tell(Tone::Good, "Done.", now().mono);
+    model.notify(Tone::Good, "Done.", now().mono);
     assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
 }
 
@@ -70,11 +70,11 @@ fn a_line_ends_where_a_wide_letter_has_no_room() {
 #[test]
 fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
     let mut model = dashboard((40, 9));
-    model.tell(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.lines().take(6).all(|line| !line.contains("no end")) && shown.contains('…'), "{shown}");
     press(&mut model, &["z"], now());
-    model.tell(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.contains("until it changes") && shown.contains(" no end no end"), "{shown}");
 }

@@ -10,31 +10,31 @@ use hoptop::{
         keymap,
         keys::Keys,
         model::{Model, Setting, polled::Polled},
-        update::{Heard, Msg, update},
+        update::{Msg, StoreNews, update},
     },
 };
 
 use crate::tracked::PROFILE;
 
-pub struct Desk {
+pub struct Dashboard {
     pub model: Model,
     reader: Reader,
     clock: Clock,
 }
 
-impl Desk {
+impl Dashboard {
     pub fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
         let news = FeedReader::new(store.reader().unwrap()).changes().unwrap();
         let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
-        let mut desk = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
-        desk.take(Msg::News(Box::new(Heard {
+        let mut dashboard = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
+        dashboard.take(Msg::News(Box::new(StoreNews {
             news,
             own: Polled { oldest_answer, ..Polled::default() },
-            ..Heard::default()
+            ..StoreNews::default()
         })));
-        assert!(desk.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");
-        desk
+        assert!(dashboard.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");
+        dashboard
     }
 
     pub fn press(&mut self, key: &str) {
