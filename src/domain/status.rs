@@ -6,44 +6,49 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// `routerTransactionStatus`, the simplified status of a transaction (`service.md` 3).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum RouterStatus {
+/// Defines the statuses: each documented one with its name.
+macro_rules! statuses {
+    ($($(#[$doc:meta])* $status:ident $name:literal,)*) => {
+        /// `routerTransactionStatus`, the simplified status of a transaction (`service.md` 3).
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum RouterStatus {
+            $($(#[$doc])* $status,)*
+            /// Anything else, as it came (cleaned). Empty if the field was missing or empty.
+            Unknown(String),
+        }
+
+        impl RouterStatus {
+            /// The documented values.
+            pub const DOCUMENTED: [Self; [$($name),*].len()] = [$(Self::$status),*];
+
+            /// The documented name, or `unknown`.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$status => $name,)*
+                    Self::Unknown(_) => "unknown",
+                }
+            }
+        }
+    };
+}
+
+statuses! {
     /// Completed on all chains; the user received the intended funds.
-    Success,
+    Success "success",
     /// Bridged routes: the gas price rose on the destination chain and execution is paused.
-    NeedsGas,
+    NeedsGas "needs_gas",
     /// Nothing is wrong and nothing is to be done.
-    Ongoing,
+    Ongoing "ongoing",
     /// The source side ran, the destination side reverted; the user holds the bridged token there.
-    PartialSuccess,
+    PartialSuccess "partial_success",
     /// No on-chain record can be found yet.
-    NotFound,
+    NotFound "not_found",
     /// Failed intents route: funds return on the source chain, in about 10 minutes.
-    Refund,
-    /// Anything else, as it came (cleaned). Empty if the field was missing or empty.
-    Unknown(String),
+    Refund "refund",
 }
 
 impl RouterStatus {
-    /// The six documented values.
-    pub const DOCUMENTED: [Self; 6] =
-        [Self::Success, Self::NeedsGas, Self::Ongoing, Self::PartialSuccess, Self::NotFound, Self::Refund];
-
-    /// The documented name, or `unknown`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::NeedsGas => "needs_gas",
-            Self::Ongoing => "ongoing",
-            Self::PartialSuccess => "partial_success",
-            Self::NotFound => "not_found",
-            Self::Refund => "refund",
-            Self::Unknown(_) => "unknown",
-        }
-    }
-
     /// The text that came.
     pub fn raw(&self) -> &str {
         match self {
