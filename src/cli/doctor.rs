@@ -131,7 +131,7 @@ fn config(settings: &Settings) -> Finding {
 fn store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Finding> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
-        let way_out = "end every hoptop that has it open, and the next start mends it";
+        let way_out = "end every hoptop that has it open, and the next start recovers it";
         return Ok(Finding::Wrong(format!("{path} is damaged ({reason}); {way_out}")));
     }
     let held = format!("{path}: {transactions} transactions, {alerts} alerts, sound");

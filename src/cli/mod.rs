@@ -185,7 +185,7 @@ fn stand_in(missing: &Path) -> Result<(Store, TempDir)> {
     Ok((Store::open(&folder.path().join("empty.db"))?, folder))
 }
 
-/// Opens the store, and tells the person if it had to be mended, or something of it is missing.
+/// Opens the store, and says if it had to be recovered or if a part of it is missing.
 fn open(settings: &Settings) -> Result<Store> {
     let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?;
     if let Some(notice) = store.notice() {

@@ -1,6 +1,6 @@
 //! Which links may be opened: http and https only, without user info, in plain ASCII (`cases.md` 54).
 //!
-//! Whatever opens a link asks here first. It must never mend one: what isn't allowed is shown and copied, not opened.
+//! Whatever opens a link asks here first. It must never correct one: what isn't allowed is shown and copied, not opened.
 
 /// Why a link is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

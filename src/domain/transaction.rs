@@ -185,7 +185,7 @@ impl<R> Transaction<R> {
         self.tracking == Tracking::Untracked && !self.is_settled()
     }
 
-    /// Whether the service refused a request for it, and is asked again once it is mended.
+    /// Whether the service refused a request for it, and is asked again once its parameters are corrected.
     pub fn is_parked(&self) -> bool {
         matches!(self.tracking, Tracking::Parked(_))
     }
@@ -211,7 +211,7 @@ impl<R> Transaction<R> {
     }
 
     /// Whether somebody waits for its deadline: it waits for time alone, and is neither stopped by a person nor refused by the
-    /// service, which is to be mended first.
+    /// service, which is to be corrected first.
     pub fn is_awaited(&self) -> bool {
         self.is_waiting() && self.tracking == Tracking::Active
     }

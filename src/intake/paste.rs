@@ -281,9 +281,9 @@ fn content(row: &Row, options: &Options) -> Content {
         Err(refusal) => refusal,
     };
     let mut missing: Vec<Field> = refusal.missing.iter().filter_map(|name| Field::named(name)).collect();
-    let mended = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
+    let repaired = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
     let says_something = refusal.hash.is_some() || row.get(Field::QuoteId).is_some();
-    if !says_something || refusal.wrong.iter().any(|wrong| !mended(&wrong.field)) {
+    if !says_something || refusal.wrong.iter().any(|wrong| !repaired(&wrong.field)) {
         return Content::Nothing { reason: refusal.message(), part: None };
     }
     missing.extend(refusal.wrong.iter().map(|wrong| wrong.field));

@@ -1,9 +1,9 @@
-//! The tokio driver: asks the core what to do, does it, and writes what came.
+//! The tokio driver: carries out the core's actions, and writes the answers.
 //!
-//! It decides nothing by itself. It keeps in memory what it polls and follows the store's feed, so that a request costs no
-//! read. Every request is a task of one set, so that a panic ends the poller with an error instead of a slot that never comes
-//! back; when it is stopped it sends nothing more and waits for what is in flight. One more request may go out in the moments
-//! before it hears that another process stopped the polling of a transaction.
+//! The driver decides nothing. It keeps the poll targets in memory and follows the store's feed, so that a request costs no
+//! read. Every request is a task of one set, so that a panic ends the poller with an error instead of a lost slot. A stopped
+//! driver sends no more requests and waits for those in flight. One more request may go out in the moments before the driver
+//! reads that another process stopped the polling of a transaction.
 
 use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
@@ -47,20 +47,20 @@ use crate::{
 /// How long a stopped poller waits for the answers that are in flight.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// What a request's task brings back.
+/// The result of a request's task.
 struct Done {
     question: Question,
     ticket: Ticket,
     at: Now,
     failure: Option<Failure>,
-    /// What keeping the answer came to; `None` of a route.
+    /// The result of storing the answer; `None` for a route.
     kept: Result<Option<Box<Observed>>, StoreError>,
 }
 
-/// Polls until `stop` resolves, then waits for what is in flight. While another process polls this profile of this store it waits
-/// for that process to end.
+/// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this store,
+/// `run` waits for that process to end.
 ///
-/// Once the store can't keep anything any more it sends nothing, and waits to be stopped: whoever shows the store goes on.
+/// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays usable.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
     match poll(setup, stop.clone()).await {
@@ -182,7 +182,7 @@ impl<W: Wire> Driver<W> {
         Ok(driver)
     }
 
-    /// Polls a transaction as planned from now on.
+    /// Applies a plan.
     fn schedule(&mut self, plan: PollPlan, now: Now) {
         match plan.polled {
             None => self.forget(plan.id),
@@ -202,7 +202,7 @@ impl<W: Wire> Driver<W> {
         self.targets.remove(&id);
     }
 
-    /// Reads the store on the pool for blocking work: SQLite may wait for the disk.
+    /// Reads the store on the blocking pool.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
@@ -329,8 +329,8 @@ impl<W: Wire> Driver<W> {
         }
     }
 
-    /// Plans anew by what an answer of our own made of its transaction, unless the feed changed the transaction meanwhile, and
-    /// learns from the answer's durations.
+    /// Updates the plan and the duration statistics after an answer of this poller. If the feed changed the transaction
+    /// meanwhile, the store's state counts.
     async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
         if !observed.samples.is_empty() {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
@@ -354,7 +354,7 @@ impl<W: Wire> Driver<W> {
         }
     }
 
-    /// Something wasn't kept. That ends the poller only if nothing will be.
+    /// Handles a failed write. Only a lasting fault ends the poller.
     fn not_kept(&mut self, error: StoreError) -> Result<(), StoreError> {
         if error.is_lasting() {
             return Err(error);
@@ -364,7 +364,7 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    /// Writes what concerns the whole profile.
+    /// Records an event of the whole profile.
     async fn record_event(&mut self, event: ProfileEvent, at: Now) -> Result<(), PollerError> {
         journal::event(&self.setup.profile, &event);
         let has_recovered = event == ProfileEvent::Recovered;
@@ -375,7 +375,7 @@ impl<W: Wire> Driver<W> {
         if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
 
-    /// While no answer came no overdue alert was raised: what is overdue without one is polled again soon.
+    /// Polls transactions soon that became overdue without an alert while no answers arrived.
     async fn confirm_overdue(&mut self, now: Now) -> Result<(), PollerError> {
         if self.setup.scope == Scope::RequestsOnly {
             return Ok(());
@@ -390,7 +390,7 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    /// Raises or clears the alert that the budget is short. A poller that sends nothing of its own accord needs none.
+    /// Raises or clears the alert that the budget is short. A poller that only sends requests of people needs no such alert.
     async fn weigh_need(&mut self, now: Now) -> Result<(), PollerError> {
         if self.setup.scope == Scope::RequestsOnly {
             return Ok(());
@@ -446,7 +446,7 @@ impl<W: Wire> Driver<W> {
         }
     }
 
-    /// Waits for what is in flight, but not for a service that says nothing: what comes later is asked again next time.
+    /// Waits for the requests in flight, for two seconds at most. The next run repeats what isn't answered by then.
     async fn drain(mut self) -> Result<(), PollerError> {
         let clock = self.setup.clock.clone();
         let patience = clock.now().mono + DRAIN;
@@ -474,7 +474,7 @@ async fn write(store: &Store, clock: &Clock, operation: Operation, at: Now) -> R
     store.apply(operation, at.wall).await
 }
 
-/// Rounds to two places: what changes less isn't worth a report.
+/// Rounds to two places: smaller changes aren't worth a report.
 fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, worded for the person who has to mend it.
+//! The store's errors, worded for the person who has to act.
 
 use std::{
     io,
@@ -38,7 +38,7 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// The file is damaged, and couldn't be mended now.
+    /// The file is damaged, and couldn't be recovered now.
     #[error("the store {} is damaged: {reason}; it is left as it is", path.display())]
     Damaged {
         /// The file.
@@ -48,7 +48,7 @@ pub enum StoreError {
     },
     /// The file is damaged, which was found while it was open.
     #[error(
-        "the store is damaged ({0}): nothing more is written to it; end every hoptop that has it open, and the next start mends it"
+        "the store is damaged ({0}): nothing more is written to it; end every hoptop that has it open, and the next start recovers it"
     )]
     Broken(String),
     /// The file can be read, but not written.

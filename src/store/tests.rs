@@ -2,9 +2,9 @@ mod alerts;
 mod backups;
 mod edits;
 mod faults;
-mod mending;
 mod minutes;
 mod operations;
+mod recovery;
 
 use std::time::Duration;
 

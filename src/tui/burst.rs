@@ -109,9 +109,9 @@ mod tests {
         assert_eq!(Bursts::default().sort(keys("vip\r"), true, at(0)), as_they_came(keys("vip\r")));
         let long = Bursts::default().sort(keys("0x8376a119\r"), true, at(0));
         assert_eq!(long, [Arrived::Burst("0x8376a119\n".into())]);
-        let mut mended = keys("abcd");
-        mended.push(Event::Key(KeyCode::Backspace.into()));
-        assert_eq!(Bursts::default().sort(mended.clone(), false, at(0)), as_they_came(mended));
+        let mut repaired = keys("abcd");
+        repaired.push(Event::Key(KeyCode::Backspace.into()));
+        assert_eq!(Bursts::default().sort(repaired.clone(), false, at(0)), as_they_came(repaired));
     }
 
     fn at(milliseconds: u64) -> Mono {

@@ -1,4 +1,4 @@
-//! What `update` wants done outside of the model.
+//! The effects that `update` returns: work outside of the model, as data.
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -15,69 +15,69 @@ use crate::{
     tui::theme::Shipped,
 };
 
-/// What a person wants marked.
+/// The transactions that a person wants to mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Markable {
-    /// All that is shown.
+    /// All shown transactions.
     Shown,
-    /// From one row to another, whichever comes first.
+    /// The range between two rows, in either order.
     Between(RowId, RowId),
 }
 
-/// Something that is written for a person: it takes as long as the disk does, and ends with a sentence on what became of it.
+/// A write for a person. It blocks for the disk, and returns a sentence about its result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Work {
-    /// Change what is kept; it can be taken back.
+    /// An edit, which can be undone.
     Edit(LocalEdit),
-    /// Take on whatever stands for these transactions.
+    /// Acknowledge the active alerts of these transactions.
     Acknowledge {
-        /// Which ones.
+        /// The transactions.
         rows: Vec<RowId>,
-        /// In the person's words.
+        /// A note in the person's words.
         note: Option<String>,
     },
-    /// Let whatever stands for these transactions and is set aside fire again.
+    /// Undo the acknowledgements and snoozes of these transactions' alerts.
     Unacknowledge(Vec<RowId>),
-    /// Snooze whatever stands for these transactions.
+    /// Snooze the active alerts of these transactions.
     Snooze {
-        /// Which ones.
+        /// The transactions.
         rows: Vec<RowId>,
-        /// For how long.
+        /// How long.
         length: SnoozeLength,
     },
-    /// Snooze this alert, by the store's number.
+    /// Snooze one alert.
     SnoozeAlert {
-        /// Which one.
+        /// The store's number of the alert.
         alert: i64,
-        /// For how long.
+        /// How long.
         length: SnoozeLength,
     },
-    /// Write transactions to a new file.
+    /// Export transactions to a new file.
     Export {
-        /// Its name as it was typed.
+        /// The file name as typed.
         file: String,
-        /// Which ones; `None` for all that are shown.
+        /// The transactions; `None` for all shown ones.
         rows: Option<Vec<RowId>>,
     },
 }
 
-/// Something about a question for a route; whoever polls sends it.
+/// Work on a request for a route. The poller sends the request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QuoteWork {
-    /// Ask it.
+    /// Ask for the route.
     Ask {
-        /// What is asked for.
+        /// The request.
         request: QuoteRequest,
-        /// How long it is waited for.
+        /// The moment until which the answer is wanted.
         until: DateTime<Utc>,
     },
-    /// Read what became of it, by the store's number.
+    /// Read the state of the request with this number in the store.
     Read(i64),
-    /// The same, and say that nobody here wants it any more.
+    /// Withdraw the request, and read its state.
     Withdraw {
         /// The store's number.
         id: i64,
-        /// How long it was wanted.
+        /// The moment until which the answer was wanted.
         until: DateTime<Utc>,
     },
 }
@@ -107,17 +107,17 @@ impl Work {
     }
 }
 
-/// For how long something is snoozed.
+/// The length of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnoozeLength {
-    /// For so many minutes.
+    /// A number of minutes.
     Minutes(i64),
     /// Until the status changes.
     Change,
 }
 
 impl SnoozeLength {
-    /// Until when, from a moment on.
+    /// Returns the end of the snooze that begins at this moment.
     pub fn from(self, at: DateTime<Utc>) -> Snooze {
         match self {
             Self::Minutes(minutes) => Snooze::Until(at + TimeDelta::minutes(minutes)),
@@ -126,65 +126,65 @@ impl SnoozeLength {
     }
 }
 
-/// One thing to be done; the loop does it.
+/// One effect; the loop carries it out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// End the dashboard.
     Quit,
-    /// Draw everything anew.
+    /// Redraw the whole screen.
     Redraw,
-    /// Track these.
+    /// Track these transactions.
     Import(Vec<NewTransaction>),
-    /// Ask whoever polls to poll these now.
+    /// Request that these transactions are polled now.
     PollNow(Vec<RowId>),
-    /// Poll nothing for so many minutes but what a person asks for; without a number poll again.
+    /// Pause polling for this many minutes, except for requests of a person; `None` resumes it.
     Pause(Option<i64>),
-    /// Write something into the store, or out of it.
+    /// Write to the store, or to a file.
     Work(Work),
-    /// Remove these for good.
+    /// Delete these transactions permanently.
     Delete(Vec<RowId>),
-    /// Take back what was done last.
+    /// Undo the last edit.
     TakeBack,
-    /// Do again what was taken back last.
+    /// Redo the edit that was undone last.
     DoAgain,
-    /// Tell a person who looks elsewhere that these alerts were raised, each with what it is about.
+    /// Notify a person who looks elsewhere that these alerts were raised, each with its subject.
     Notify(Vec<(Rule, String)>),
-    /// Put this text where the person can paste it from.
+    /// Copy this text to the clipboard.
     Copy(String),
-    /// Open this link, which was checked.
+    /// Open this link in the browser; it was checked.
     Open(String),
-    /// Show another theme; `None` for the one that the settings name.
+    /// Show another theme; `None` for the theme of the settings.
     SetTheme(Option<Shipped>),
     /// Suspend the program.
     Suspend,
-    /// Tell whoever polls what this person has open now: nothing any more if there is none.
+    /// Mark this transaction as open, for the poller; `None` if no transaction is open.
     LookAt(Option<RowId>),
-    /// Read a transaction's history, and how it is now.
+    /// Read a transaction and its history.
     LoadHistory(RowId),
-    /// Read a transaction's last body, and what changed in it.
+    /// Read a transaction's last body, and the changes in it.
     LoadBody(RowId),
     /// Read a part of the list.
     LoadPage(PageRequest),
-    /// Count what is tracked and what is listed.
+    /// Count the tracked and the listed transactions.
     Count,
-    /// Find the transaction with an alert that comes next in the list, behind a row or before it.
+    /// Find the next transaction with an alert in the list.
     FindAlert {
-        /// From where.
+        /// The row to start from.
         row: RowId,
-        /// Which way.
+        /// Whether to search towards the end of the list.
         forwards: bool,
     },
-    /// Read the alerts' own list.
+    /// Read the list of alerts.
     LoadAlerts,
-    /// Read what the charts show.
+    /// Read the statistics for the charts.
     LoadStatistics,
-    /// Read the end of the log, unless it is so long still.
+    /// Read the end of the log, unless its length is still this.
     LoadLog(Option<u64>),
-    /// Find what a person wants marked, in the list as it is shown.
+    /// Find the transactions to mark, in the list as shown.
     FindMarks(Markable),
-    /// Do something about a question for a route.
+    /// Work on a request for a route.
     Quote(QuoteWork),
-    /// Find tickets or labels that begin so.
+    /// Find tickets or labels with this beginning.
     FindNames(Named, String),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),

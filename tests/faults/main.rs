@@ -272,7 +272,7 @@ fn a_change_of_the_schema_ends_at_the_old_or_the_new_one() {
 }
 
 #[test]
-fn mending_that_is_killed_is_taken_up_again() {
+fn killed_recovery_is_continued() {
     let template = template();
     let mut bytes = fs::read(template.db()).unwrap();
     bytes[..100].fill(0xa5);

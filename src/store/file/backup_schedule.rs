@@ -1,6 +1,6 @@
-//! Makes the day's backup while a process runs for long: on a thread of its own, so that nobody waits for it.
+//! The daily backup of a long-running process, on a thread of its own.
 //!
-//! It must never hold the store open: whoever ends takes no notice of a copy that isn't done.
+//! The thread must never hold the store open: a process that ends doesn't wait for an unfinished copy.
 
 use std::{
     path::{Path, PathBuf},

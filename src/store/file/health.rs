@@ -136,7 +136,7 @@ impl Health {
     /// Somebody met a fault.
     pub(in crate::store) fn note(&self, trouble: &Trouble) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // What can't be mended now stands, whatever else is met.
+        // A fault that can't be recovered now stays, whatever follows.
         if matches!(state.trouble, Some(Trouble::Gone(_) | Trouble::Broken(_))) {
             return;
         }

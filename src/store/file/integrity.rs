@@ -1,11 +1,11 @@
-//! Whether a store's file is sound.
+//! Integrity checks of a store's file.
 
 use rusqlite::Connection;
 
 use super::migrate;
 use crate::store::error;
 
-/// How closely a store is checked.
+/// The depth of an integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Depth {
     /// Every page.

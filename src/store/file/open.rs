@@ -1,6 +1,6 @@
-//! Opening a store: alone or beside others, as it was left, and mended if it is damaged and that is wanted.
+//! Opens a store: alone or beside other processes, as it was left, and recovered if it is damaged and the caller allows it.
 //!
-//! It decides what the fault of a file means; it must never mend a file that another process may have open, nor one that
+//! It decides what the fault of a file means; it must never recover a file that another process may have open, nor one that
 //! isn't known to be a hoptop store.
 
 use std::{
@@ -16,7 +16,7 @@ use super::{
     backup, connection, filesystem,
     health::Trouble,
     integrity::Depth,
-    loss, migrate,
+    loss_report, migrate,
     open_marker::{Left, OpenMarker},
     paths,
     recovery::{self, Recovery},
@@ -41,7 +41,7 @@ pub(in crate::store) struct Opened {
     pub(in crate::store) notice: Option<String>,
 }
 
-/// Opens the store at `path`. With a moment it is one that is to last: it is mended if it is damaged, backed up before its
+/// Opens the store at `path`. With a moment it is one that is to last: it is recovered if it is damaged, backed up before its
 /// schema changes, and opened for reading if it can't be written.
 pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Opened, StoreError> {
     let path = &resolve(path);
@@ -57,7 +57,7 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
         return share(path, Err(Trouble::Broken(reason)), marker);
     }
     let left = marker.as_ref().and_then(OpenMarker::alone).cloned();
-    let notice = left.as_ref().zip(lasting_at).and_then(|(left, at)| loss::notice(path, left, at));
+    let notice = left.as_ref().zip(lasting_at).and_then(|(left, at)| loss_report::notice(path, left, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
     Ok(Opened { notice, ..start(path, (marker, left), lasting_at)? })
 }
@@ -141,7 +141,7 @@ fn depth(path: &Path, left: &Left) -> Option<Depth> {
     let has_lost_its_log = || !paths::companion(path, "-wal").exists();
     let is_small = || path.metadata().is_ok_and(|file| file.len() <= QUICKLY_CHECKED);
     match left {
-        Left::Suspect(_) | Left::Mending(_) => Some(Depth::Full),
+        Left::Suspect(_) | Left::Recovering(_) => Some(Depth::Full),
         Left::Abruptly if path.exists() && (has_lost_its_log() || is_small()) => Some(Depth::Quick),
         Left::Abruptly | Left::Clean => None,
     }
@@ -151,7 +151,7 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
     let create = |source| StoreError::Create { path: path.to_owned(), source };
     let marker = marker.map_or_else(|| OpenMarker::create(path), Ok).map_err(create)?;
     if marker.alone().is_none() {
-        let reason = format!("{reason}; end every hoptop that has it open, and the next start mends it");
+        let reason = format!("{reason}; end every hoptop that has it open, and the next start recovers it");
         return Err(StoreError::Damaged { path: path.to_owned(), reason });
     }
     let recovery = recovery::recover(path, reason, &marker, at)?;

@@ -1,7 +1,8 @@
-//! Who has a store open, and how the last of them left it: a small file beside the store, locked by whoever is there.
+//! The open marker: a small file beside the store, locked by each process that has the store open, with the state in which the
+//! last process left the store.
 //!
-//! A kernel lock goes with its process, so the file says after a crash that nobody left in order. It is the only way to be
-//! sure that nobody else uses a store that is to be moved aside. It must never touch the store's own files.
+//! A kernel lock ends with its process, so that the marker tells a crash from an orderly end. The marker is the only proof that no
+//! other process uses a store that is to be moved aside. The module must never touch the store's own files.
 
 use std::{
     ffi::OsString,
@@ -12,20 +13,20 @@ use std::{
 
 use crate::process::files;
 
-/// More than that is none of our words.
+/// The longest marker.
 const MOST_BYTES: u64 = 4_096;
 
-/// How the last one left the store. Its words are a line: what follows it is left over from longer ones.
+/// How the last process left the store. The marker's text is one line; the rest is left over from longer texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) enum Left {
     /// In order.
     Clean,
-    /// Not at all: it was killed, or the machine went down.
+    /// Not in order: the process was killed, or the machine went down.
     Abruptly,
-    /// It found damage.
+    /// With damage that it found.
     Suspect(String),
-    /// In the middle of mending, with the damaged file moved, or to be moved, to this name.
-    Mending(String),
+    /// During a recovery: the damaged file is moved, or is to be moved, to this name.
+    Recovering(String),
 }
 
 impl Left {
@@ -34,20 +35,20 @@ impl Left {
             Self::Clean => "clean\n".to_owned(),
             Self::Abruptly => "open\n".to_owned(),
             Self::Suspect(reason) => format!("suspect {}\n", reason.replace('\n', " ")),
-            Self::Mending(name) => format!("mending {name}\n"),
+            Self::Recovering(name) => format!("mending {name}\n"),
         }
     }
 
     /// Whether a loss of power may neither take it away nor bring it back.
     fn must_last(&self) -> bool {
-        matches!(self, Self::Mending(_) | Self::Suspect(_))
+        matches!(self, Self::Recovering(_) | Self::Suspect(_))
     }
 
     fn parse(words: &str) -> Self {
         let line = words.lines().next().unwrap_or_default();
         match line.split_once(' ') {
             Some(("suspect", reason)) => Self::Suspect(reason.to_owned()),
-            Some(("mending", name)) => Self::Mending(name.to_owned()),
+            Some(("mending", name)) => Self::Recovering(name.to_owned()),
             // An empty file was never written to: the first words are on the disk before anything is kept.
             _ if words.is_empty() || line == "clean" => Self::Clean,
             _ => Self::Abruptly,
@@ -64,7 +65,7 @@ pub(in crate::store) struct OpenMarker {
 }
 
 impl OpenMarker {
-    /// Comes in if there is a store that hoptop has opened before; waits for whoever mends it. `None` if nobody was ever
+    /// Comes in if there is a store that hoptop has opened before; waits for a process that recovers it. `None` if nobody was ever
     /// here.
     pub(in crate::store) fn enter(store: &Path) -> io::Result<Option<Self>> {
         match files::private_options().read(true).write(true).open(place(store)) {
@@ -97,7 +98,7 @@ impl OpenMarker {
             }
             match presence.read()? {
                 // Whoever was mending it has died over it, or could not: what they left is to be mended, not to be used.
-                Left::Mending(_) => presence.file.unlock()?,
+                Left::Recovering(_) => presence.file.unlock()?,
                 _ => return Ok(presence),
             }
         }
@@ -198,7 +199,7 @@ mod tests {
     fn damage_that_was_found_is_not_forgotten_by_leaving() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
-        for left in [Left::Suspect("a torn page".into()), Left::Mending("hoptop.db.damaged-1".into())] {
+        for left in [Left::Suspect("a torn page".into()), Left::Recovering("hoptop.db.damaged-1".into())] {
             let mut presence = OpenMarker::create(&store).unwrap();
             presence.share().unwrap();
             presence.write(&left).unwrap();
@@ -208,25 +209,25 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_for_a_mender_that_died_is_the_next_to_mend() {
+    fn next_process_recovers_if_the_recovering_one_dies() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
-        let mending = Left::Mending("hoptop.db.damaged-1".into());
-        let mender = OpenMarker::create(&store).unwrap();
-        mender.write(&mending).unwrap();
+        let recovering = Left::Recovering("hoptop.db.damaged-1".into());
+        let recoverer = OpenMarker::create(&store).unwrap();
+        recoverer.write(&recovering).unwrap();
         let waiting = std::thread::spawn({
             let store = store.clone();
             move || enter(&store).alone().cloned()
         });
         // It may come in before or after: both ways it has to find out.
         std::thread::yield_now();
-        drop(mender);
-        assert_eq!(waiting.join().unwrap(), Some(mending.clone()));
+        drop(recoverer);
+        assert_eq!(waiting.join().unwrap(), Some(recovering.clone()));
         // One who is done says so.
-        let mut mender = enter(&store);
-        assert_eq!(mender.alone(), Some(&mending));
-        mender.write(&Left::Abruptly).unwrap();
-        mender.share().unwrap();
+        let mut recoverer = enter(&store);
+        assert_eq!(recoverer.alone(), Some(&recovering));
+        recoverer.write(&Left::Abruptly).unwrap();
+        recoverer.share().unwrap();
         assert_eq!(enter(&store).alone(), None);
     }
 

@@ -1,8 +1,8 @@
-//! Mending a damaged store: it is moved aside whole, and a sound one is built from the newest backup and what can still be
-//! read.
+//! Recovers a damaged store: moves the damaged files aside, and builds a sound store from the newest backup and the readable
+//! rows.
 //!
-//! Nothing of the damaged store is ever deleted or changed. It is only called by who is alone with the store, and killed at
-//! any step it goes on where it was.
+//! The damaged files must never be deleted or changed. Only called by a process that has the store alone. A recovery that was
+//! killed at any step continues where it stopped.
 
 use std::{
     fmt,
@@ -20,12 +20,12 @@ use super::{
     integrity::{self, Depth},
     migrate,
     open_marker::{Left, OpenMarker},
+    partial_recovery::{self, RecoveredRows},
     paths::{self, STAMP},
-    salvage::{self, Salvaged},
 };
 use crate::{process::files, store::error::StoreError};
 
-const STOPPED: &str = "it was being mended when hoptop was stopped";
+const STOPPED: &str = "hoptop was stopped during its recovery";
 /// What SQLite keeps beside a store.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
@@ -52,13 +52,15 @@ impl fmt::Display for Recovery {
     /// One sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, reason, aside, transactions, .. } = self;
-        write!(out, "the store {} was damaged ({reason}) and has been mended: ", path.display())?;
+        write!(out, "the store {} was damaged ({reason}) and has been recovered: ", path.display())?;
         let backup = self.backup.map(|at| format!("the backup of {}", at.format("%Y-%m-%d %H:%M UTC")));
-        let salvaged = (self.rows > 0).then_some("what could still be read");
-        match (backup, salvaged) {
-            (Some(backup), Some(salvaged)) => write!(out, "{transactions} transactions from {backup} and {salvaged}"),
+        let recovered_rows = (self.rows > 0).then_some("what could still be read");
+        match (backup, recovered_rows) {
+            (Some(backup), Some(recovered_rows)) => {
+                write!(out, "{transactions} transactions from {backup} and {recovered_rows}")
+            }
             (Some(backup), None) => write!(out, "{transactions} transactions from {backup}; what came later is lost"),
-            (None, Some(salvaged)) => write!(out, "{transactions} transactions from {salvaged}"),
+            (None, Some(recovered_rows)) => write!(out, "{transactions} transactions from {recovered_rows}"),
             (None, None) if *transactions > 0 => write!(out, "{transactions} transactions stand in its place already"),
             (None, None) => write!(out, "it is empty, for nothing was read of it and no backup restored"),
         }?;
@@ -66,9 +68,9 @@ impl fmt::Display for Recovery {
     }
 }
 
-/// What was mended already when hoptop was stopped, before anybody was told.
+/// What was recovered already when hoptop was stopped, before a person could see it.
 pub(in crate::store) fn done_before(path: &Path, left: Option<&Left>, connection: &Connection) -> Option<Recovery> {
-    let Some(Left::Mending(name)) = left else { return None };
+    let Some(Left::Recovering(name)) = left else { return None };
     Some(Recovery {
         path: path.to_owned(),
         reason: STOPPED.to_owned(),
@@ -86,8 +88,8 @@ pub(in crate::store) fn in_sight(path: &Path, left: &Left) -> Option<String> {
     let size = path.metadata().ok().map(|file| file.len());
     match (left, size) {
         // A sound one is in its place already, perhaps with what was kept since: it is looked at like any other.
-        (Left::Mending(name), Some(1..)) if path.with_file_name(name).exists() => None,
-        (Left::Mending(_), _) => Some(STOPPED.into()),
+        (Left::Recovering(name), Some(1..)) if path.with_file_name(name).exists() => None,
+        (Left::Recovering(_), _) => Some(STOPPED.into()),
         (_, Some(0)) => Some("its file is empty".into()),
         (_, None) if paths::log_size(path) > 0 => Some("its file is gone and its log is not".into()),
         _ => None,
@@ -103,7 +105,7 @@ pub(in crate::store) fn recover(
 ) -> Result<Recovery, StoreError> {
     let aside = match marker.alone() {
         // What was built is damaged itself: it is another file than the one that was moved aside.
-        Some(Left::Mending(name)) if !(path.exists() && path.with_file_name(name).exists()) => {
+        Some(Left::Recovering(name)) if !(path.exists() && path.with_file_name(name).exists()) => {
             path.with_file_name(name)
         }
         _ => unused(path, ".damaged-", at),
@@ -113,7 +115,7 @@ pub(in crate::store) fn recover(
         reason: format!("{reason}; {what}: {error}"),
     };
     let name = aside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let announced = marker.write(&Left::Mending(name));
+    let announced = marker.write(&Left::Recovering(name));
     announced.and_then(|()| move_aside(path, &aside)).map_err(|error| failed("it can't be moved aside", &error))?;
     let later = format!("it was moved to {} and can't be rebuilt; the next start tries again", aside.display());
     let mut recovery = build((path, at), &aside).map_err(|error| failed(&later, &error))?;
@@ -153,14 +155,14 @@ fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
 fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Recovery, StoreError> {
     let unfinished = paths::companion(path, ".mending");
     let (backup, mut target) = base((path, at), &unfinished)?;
-    let source = salvage::open(aside, &unfinished);
+    let source = partial_recovery::open(aside, &unfinished);
     let damaged_version = source.as_ref().and_then(|source| migrate::version(&source.connection).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
     // What is read from the damaged store must find the columns that it has there.
     migrate::migrate(&mut target, version)?;
-    let salvaged = match &source {
+    let recovered_rows = match &source {
         Some(source) => take_over(&source.connection, &mut target)?,
-        None => Salvaged { rows: 0, has_holes: true },
+        None => RecoveredRows { rows: 0, has_holes: true },
     };
     migrate::migrate(&mut target, migrate::LATEST)?;
     let transactions = integrity::count_transactions(&target)?;
@@ -171,7 +173,7 @@ fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Recovery, S
     let named = TempPath::try_from_path(&unfinished)
         .and_then(|unfinished| unfinished.persist_noclobber(path).map_err(|error| error.error));
     named.and_then(|()| paths::sync_folder(path)).map_err(create)?;
-    let Salvaged { rows, has_holes } = salvaged;
+    let RecoveredRows { rows, has_holes } = recovered_rows;
     let (path, aside) = (path.to_owned(), aside.to_owned());
     Ok(Recovery { path, reason: String::new(), aside, backup, rows, has_holes, transactions })
 }
@@ -217,18 +219,18 @@ fn empty(unfinished: &Path) -> Result<File, StoreError> {
 }
 
 /// Salvages in one transaction: what it leaves is sound, or it leaves nothing.
-fn take_over(source: &Connection, target: &mut Connection) -> Result<Salvaged, StoreError> {
+fn take_over(source: &Connection, target: &mut Connection) -> Result<RecoveredRows, StoreError> {
     target.pragma_update(None, "foreign_keys", false)?;
     let transaction = target.transaction()?;
-    let salvaged = salvage::salvage(source, &transaction)?;
+    let recovered_rows = partial_recovery::partial_recovery(source, &transaction)?;
     match integrity::unsound(&transaction, Depth::Full)? {
         None => {
             transaction.commit()?;
-            Ok(salvaged)
+            Ok(recovered_rows)
         }
         Some(reason) => {
             tracing::error!("what could still be read of the damaged store doesn't fit together: {reason}");
-            Ok(Salvaged { rows: 0, has_holes: true })
+            Ok(RecoveredRows { rows: 0, has_holes: true })
         }
     }
 }

@@ -46,75 +46,75 @@ use crate::{
     store::{Changes, ImportReport, Listed, Page},
 };
 
-/// Something that happened.
+/// A message: input, a result of an effect, or a tick.
 #[derive(Debug)]
 pub enum Msg {
     /// A key was pressed.
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
-    /// So many keys came at once that they are text that was pasted, or a part of it.
+    /// So many keys arrived at once that they are pasted text, or a part of it.
     Burst(String),
-    /// The mouse was clicked or its wheel turned.
+    /// A mouse click, or a turn of the wheel.
     Mouse(MouseEvent),
-    /// The terminal has another size: columns and rows.
+    /// The terminal's new size: columns and rows.
     Resize(u16, u16),
     /// The store changed.
     News(Box<StoreNews>),
-    /// The store could not be read; it will be tried again.
+    /// The store could not be read; the read will be repeated.
     NotRead(String),
-    /// What stands in the way of keeping things in the store has changed.
+    /// The store's trouble changed; `None` if there is none any more.
     Trouble(Option<String>),
-    /// A part of the list was read, or why it wasn't.
+    /// A page of the list, or the error.
     Page(Box<(PageRequest, Result<Page, String>)>),
-    /// What is tracked was counted for a view, or why it wasn't.
+    /// The counts of a view, or the error.
     Counted(Box<(u64, Result<Overview, String>)>),
-    /// A history was read, with its transaction as it is now.
+    /// A transaction as it is now, with its history.
     History(RowId, Box<(Option<Listed>, History)>),
-    /// A transaction's last body was read; `None` if there is none.
+    /// A transaction's last body; `None` if there is none.
     Body(RowId, Box<Option<Body>>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
-    /// The alerts' own list was read, or why it wasn't.
+    /// The list of alerts, or the error.
     Alerts(Result<AlertPage, String>),
-    /// The charts were read, or why they weren't, and how long that took.
+    /// The statistics for the charts, or the error, and how long the read took.
     Statistics(Box<(Result<Statistics, String>, Duration)>),
-    /// The end of the log was read, or why it wasn't; nothing if nothing new stands in it.
+    /// The end of the log, or the error; `None` if the log has nothing new.
     Log(Result<Option<LogTail>, String>),
-    /// What is to be marked; nothing if that was more than can be.
+    /// The transactions to mark; `None` if they are too many.
     FoundMarks(Option<Vec<RowId>>),
-    /// Of each hash that was asked about, by its text, which transaction it is, if it is tracked.
+    /// For each hash of the request, by its text, the tracked transaction, if there is one.
     Known(HashMap<String, Option<RowId>>),
-    /// Tickets or labels that begin as was asked.
+    /// Tickets or labels with the requested beginning.
     Names(Names),
-    /// What became of a question for a route.
+    /// The state of a request for a route.
     Quote(QuoteHeard),
-    /// An import ended.
+    /// The result of an import.
     Imported(Result<ImportReport, String>),
-    /// A text is to be copied by the terminal itself: the loop does that, and says what became of it.
+    /// A text for the terminal's own clipboard. The loop copies it, and sends `Copied` instead.
     CopyByTerminal(String),
-    /// What became of a text that was to be copied.
+    /// The result of copying a text.
     Copied(Copied),
-    /// A link couldn't be opened, and why: it is copied instead.
+    /// A link that couldn't be opened, and the reason; the link is copied instead.
     NotOpened {
         /// The link.
         link: String,
         /// Why not.
         reason: String,
     },
-    /// What became of something that was to be written: done or failed, in words.
+    /// The result of a write, in words.
     Worked(Work, Result<String, String>),
-    /// What a person asked for was done, in words.
+    /// Success of something that a person asked for, in words.
     Done(String),
-    /// Something failed that a person should know of.
+    /// A failure that a person should know of.
     Fault(String),
-    /// The colours are other ones now, by this choice, or why they aren't.
+    /// The result of setting a theme.
     ThemeSet(Result<Option<ChosenTheme>, String>),
     /// A second has passed.
     Tick,
 }
 
-/// What was heard from the store.
+/// News from the store.
 #[derive(Debug, Default)]
 pub struct StoreNews {
     /// What changed.
@@ -123,9 +123,9 @@ pub struct StoreNews {
     pub own: Polled,
     /// How those beside it are, in the setting's order.
     pub beside: Vec<Polled>,
-    /// What stands for profiles as a whole.
+    /// The active alerts of whole profiles.
     pub profile_alerts: Vec<Alert>,
-    /// What keeps alerts from being told outside.
+    /// What keeps notifications from being delivered.
     pub untold: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     effects
 }
 
-/// What the message itself does; what follows from that is `update`'s.
+/// Applies the message itself; `update` does what follows from it.
 #[expect(clippy::unit_arg, reason = "a message that changes the model alone stands in one line, like the others")]
 fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     match message {
@@ -203,7 +203,7 @@ fn on_resize(model: &mut Model, size: (u16, u16)) {
     model.list.mark_stale();
 }
 
-/// Says what the person has open, when that changes and now and then while it stays.
+/// Reports the open transaction to the poller, when it changes and every 20 s while it stays open.
 fn attention(model: &mut Model, now: Now) -> Option<Effect> {
     /// Well before it is forgotten.
     const AGAIN: Duration = Duration::from_secs(20);
@@ -232,7 +232,7 @@ fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
     alerts::read_if_due(model, now.mono).into_iter().chain(count).chain(aside).collect()
 }
 
-/// Takes in a text that was pasted, whole or a part of it.
+/// Applies pasted text, whole or a part of it.
 fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
     match &mut model.overlay {
         Overlay::Filter(_) => filter::on_paste(model, text),

@@ -99,7 +99,7 @@ fn an_answer_takes_the_keys_and_letters_work_on_it() {
 }
 
 #[test]
-fn a_hash_that_is_none_or_cannot_be_kept_stays_to_be_mended() {
+fn invalid_hash_stays_in_the_field() {
     let mut model = answered();
     press(&mut model, &["T"], now());
     type_in(&mut model, "0x1", now());

@@ -47,15 +47,15 @@ fn count(store: &Store) -> usize {
     store.reader().unwrap().load().unwrap().0.len()
 }
 
-fn open_mended(path: &Path) -> (Store, Recovery) {
+fn open_recovered(path: &Path) -> (Store, Recovery) {
     let store = Store::open_lasting(path, at(86_400)).unwrap();
-    let mended = store.recovery().expect("it was mended").clone();
-    assert!(mended.aside.exists(), "{mended}");
+    let recovered = store.recovery().expect("it was recovered").clone();
+    assert!(recovered.aside.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
     assert_eq!(integrity::unsound(&db, Depth::Full).unwrap(), None);
     // And it works.
     testing::track(&store, "other", vec![fixtures::new(1)], at(86_400));
-    (store, mended)
+    (store, recovered)
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
     drop(store);
     overwrite(&path, 0, &[0xa5; 512]);
     let damaged = fs::read(&path).unwrap();
-    let (store, mended) = open_mended(&path);
-    assert_eq!((mended.backup, mended.transactions, mended.rows), (Some(at(60)), 20, 0));
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!((recovered.backup, recovered.transactions, recovered.rows), (Some(at(60)), 20, 0));
     assert_eq!(count(&store), 21);
-    assert_eq!(fs::read(&mended.aside).unwrap(), damaged);
-    assert_eq!(mended.aside, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
-    let sentence = mended.to_string();
+    assert_eq!(fs::read(&recovered.aside).unwrap(), damaged);
+    assert_eq!(recovered.aside, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
+    let sentence = recovered.to_string();
     assert!(
         sentence.contains("20 transactions from the backup of 1970-01-01 00:01 UTC; what came later is lost"),
         "{sentence}"
@@ -99,15 +99,15 @@ fn what_came_after_the_backup_is_read_from_the_damaged_file() {
     let refused = testing::submit_track(&store, "default", vec![fixtures::new(9_999)], at(120)).wait().unwrap_err();
     assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
     drop(store);
-    let (store, mended) = open_mended(&path);
-    assert!(mended.backup.is_some() && mended.has_holes, "{mended:?}");
+    let (store, recovered) = open_recovered(&path);
+    assert!(recovered.backup.is_some() && recovered.has_holes, "{recovered:?}");
     let found = count(&store) - 1;
     assert!((560..600).contains(&found), "{found} of 600 are back");
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let labelled =
         |number: i64| transactions.iter().any(|tx| tx.params == fixtures::params(number) && tx.labels == ["vip"]);
     assert!([1, 20, 21, 599, 600].into_iter().all(labelled));
-    assert!(mended.to_string().contains("and what could still be read"), "{mended}");
+    assert!(recovered.to_string().contains("and what could still be read"), "{recovered}");
 }
 
 #[test]
@@ -119,18 +119,18 @@ fn without_a_backup_what_can_be_read_is_all_there_is() {
     let store = Store::open_lasting(&path, at(5)).unwrap();
     store.report_fault(&store.reader().unwrap().load().unwrap_err());
     drop(store);
-    let (store, mended) = open_mended(&path);
+    let (store, recovered) = open_recovered(&path);
     let found = count(&store) - 1;
-    assert!(mended.backup.is_none() && (200..300).contains(&found), "{found}: {mended}");
-    assert_eq!(found as u64, mended.transactions);
+    assert!(recovered.backup.is_none() && (200..300).contains(&found), "{found}: {recovered}");
+    assert_eq!(found as u64, recovered.transactions);
 }
 
 #[test]
 fn a_garbage_header_hides_nothing_of_what_lies_behind_it() {
     let (_folder, path) = filled(500);
     overwrite(&path, 0, &[0xa5; 100]);
-    let (store, mended) = open_mended(&path);
-    assert_eq!((mended.transactions, mended.has_holes), (500, false), "{mended}");
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!((recovered.transactions, recovered.has_holes), (500, false), "{recovered}");
     assert_eq!(count(&store), 501);
     // Of the copy that was read nothing is left.
     let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -142,8 +142,8 @@ fn of_a_file_that_was_cut_off_the_front_is_read() {
     let (_folder, path) = filled(2_000);
     let whole = fs::metadata(&path).unwrap().len();
     File::options().write(true).open(&path).unwrap().set_len(whole * 3 / 4 / PAGE * PAGE).unwrap();
-    let (_, mended) = open_mended(&path);
-    assert!(mended.has_holes && mended.transactions > 100, "{mended}");
+    let (_, recovered) = open_recovered(&path);
+    assert!(recovered.has_holes && recovered.transactions > 100, "{recovered}");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn a_torn_schema_loses_the_tables_whose_entries_it_held_and_no_others() {
     let (_folder, path) = filled(500);
     let last = *leaves(&path, "sqlite_schema").last().unwrap();
     overwrite(&path, (last - 1) * PAGE, &[0xa5; 4_096]);
-    let (_, mended) = open_mended(&path);
-    assert!(mended.has_holes && mended.transactions == 500, "{mended}");
+    let (_, recovered) = open_recovered(&path);
+    assert!(recovered.has_holes && recovered.transactions == 500, "{recovered}");
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
     fs::write(&presence, words).unwrap();
     let torn = leaves(&path, "notes").into_iter().chain(leaves(&path, "changes")).last().unwrap();
     overwrite(&path, (torn - 1) * PAGE, &[0xff; 64]);
-    let (store, mended) = open_mended(&path);
-    assert_eq!((count(&store), mended.transactions), (301, 300));
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!((count(&store), recovered.transactions), (301, 300));
 }
 
 #[test]
@@ -176,8 +176,8 @@ fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     fs::write(&path, "").unwrap();
-    let (store, mended) = open_mended(&path);
-    assert_eq!((mended.transactions, mended.reason.as_str()), (3, "its file is empty"));
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!((recovered.transactions, recovered.reason.as_str()), (3, "its file is empty"));
     drop(store);
     let log = paths::companion(&path, "-wal");
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
@@ -198,7 +198,7 @@ fn a_store_that_was_left_abruptly_without_its_log_is_looked_at() {
     // What was moved into the file in part before the log was lost.
     let page = leaves(&path, "observations")[1];
     overwrite(&path, (page - 1) * PAGE, &[0; PAGE as usize]);
-    assert_eq!(open_mended(&path).1.transactions, 300);
+    assert_eq!(open_recovered(&path).1.transactions, 300);
 }
 
 #[test]
@@ -213,11 +213,11 @@ fn nothing_is_moved_while_somebody_else_has_it_open() {
         fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().contains("damaged"))
     );
     drop(other);
-    open_mended(&path);
+    open_recovered(&path);
 }
 
 #[test]
-fn killed_while_mending_the_next_start_goes_on() {
+fn killed_recovery_is_continued_by_the_next_start() {
     let (folder, path) = filled(30);
     // Killed between the renames, and in the middle of building.
     let aside = folder.path().join("hoptop.db.damaged-1");
@@ -226,14 +226,14 @@ fn killed_while_mending_the_next_start_goes_on() {
     fs::rename(&path, &aside).unwrap();
     fs::write(paths::companion(&path, ".mending"), "half of it").unwrap();
     fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
-    let (store, mended) = open_mended(&path);
-    assert_eq!(mended.aside, aside);
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!(recovered.aside, aside);
     assert_eq!(fs::read_to_string(paths::companion(&aside, "-wal")).unwrap(), "a log");
     drop(store);
     // Killed when the rebuilt one had its name already: it isn't taken for the damaged one.
     let before = fs::read(&aside).unwrap();
     fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
-    open_mended(&path);
+    open_recovered(&path);
     assert_eq!(fs::read(&aside).unwrap(), before);
 }
 
@@ -277,8 +277,8 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
     let first = leaves(&path, "observations")[0];
     overwrite(&path, (first - 1) * PAGE, &[0; PAGE as usize]);
     fs::write(paths::companion(&path, ".presence"), "suspect a torn page").unwrap();
-    let (store, mended) = open_mended(&path);
-    assert!(mended.has_holes && mended.transactions == 40, "{mended:?}");
+    let (store, recovered) = open_recovered(&path);
+    assert!(recovered.has_holes && recovered.transactions == 40, "{recovered:?}");
     for row in &rows {
         let shown = store.reader().unwrap().history(*row).unwrap();
         assert!(shown.iter().any(|line| line_name(line) == "answer"));
@@ -319,23 +319,23 @@ fn what_was_deleted_since_the_backup_stays_deleted() {
     testing::delete(&store, vec![RowId(7)], at(70));
     drop(store);
     tear(&path, "notes");
-    let (store, mended) = open_mended(&path);
-    assert_eq!((mended.backup, mended.transactions), (Some(at(60)), 299));
+    let (store, recovered) = open_recovered(&path);
+    assert_eq!((recovered.backup, recovered.transactions), (Some(at(60)), 299));
     assert_eq!(store.reader().unwrap().transaction(RowId(7)).unwrap(), None);
 }
 
 #[test]
-fn what_was_kept_after_mending_survives_a_word_that_came_back() {
+fn writes_after_a_recovery_survive_a_returning_mark() {
     let (_folder, path) = filled(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
     overwrite(&path, 0, &[0xa5; 512]);
-    let (store, mended) = open_mended(&path);
+    let (store, recovered) = open_recovered(&path);
     fill(&store, 21..=25);
     drop(store);
     // The power went before the disk had the word that mending was done.
-    let name = mended.aside.file_name().unwrap().to_str().unwrap();
+    let name = recovered.aside.file_name().unwrap().to_str().unwrap();
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
@@ -344,8 +344,8 @@ fn what_was_kept_after_mending_survives_a_word_that_came_back() {
     // The same, and what was built is damaged too: both are kept.
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     overwrite(&path, 0, &[0x5a; 512]);
-    let (_store, again) = open_mended(&path);
-    assert!(again.aside != mended.aside && mended.aside.exists());
+    let (_store, again) = open_recovered(&path);
+    assert!(again.aside != recovered.aside && recovered.aside.exists());
 }
 
 #[test]
@@ -383,8 +383,11 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
     other.report_fault(&StoreError::Broken("a torn page".into()));
     drop((store, other));
     overwrite(&path, 0, &[0xa5; 512]);
-    let (store, mended) = open_mended(&link);
-    assert_eq!((mended.backup, mended.aside.parent()), (Some(at(60)), Some(&*folder.path().canonicalize().unwrap())));
+    let (store, recovered) = open_recovered(&link);
+    assert_eq!(
+        (recovered.backup, recovered.aside.parent()),
+        (Some(at(60)), Some(&*folder.path().canonicalize().unwrap()))
+    );
     drop(store);
     assert!(link.is_symlink() && fs::read_dir(links.path()).unwrap().count() == 2);
     // Also while there is nothing where it leads.
@@ -425,8 +428,8 @@ fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
     let (folder, store) = open();
     let found = folder.path().join("found.db");
     without_log(&store, &found);
-    let (store, mended) = open_mended(&found);
-    assert!(mended.reason.contains("its log is gone, and with it all that it held"), "{mended}");
+    let (store, recovered) = open_recovered(&found);
+    assert!(recovered.reason.contains("its log is gone, and with it all that it held"), "{recovered}");
     assert!(store.notice().unwrap().contains("it is empty, for nothing was read of it"));
 }
 

@@ -1,7 +1,7 @@
-//! Reads what can still be read of a damaged store, row by row and table by table, into a sound one.
+//! Copies the readable rows of a damaged store, table by table, into a sound one.
 //!
-//! It knows no table by name, so that it holds for every schema; but for the packed texts, which refer to each other without
-//! SQLite's knowledge. It must never write to the damaged file.
+//! The module knows no table by name, so that it works for every schema; except for the packed texts, which refer to each other
+//! without SQLite's knowledge. It must never write to the damaged file.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ const MOST_LOOKUPS: i64 = 1_000_000;
 
 /// What was brought over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct Salvaged {
+pub(in crate::store) struct RecoveredRows {
     /// How many rows.
     pub(in crate::store) rows: u64,
     /// Whether there were tables, or parts of them, that couldn't be read.
@@ -84,29 +84,30 @@ fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
 /// Brings over every row that can be read; of two with one key the damaged store's, which is the newer. A table that can be
 /// read whole is as it was, without what was deleted since the backup. Rows whose parent is lost are left out. To be called
 /// within a transaction without foreign keys.
-pub(in crate::store) fn salvage(source: &Connection, target: &Connection) -> rusqlite::Result<Salvaged> {
-    let mut salvaged = Salvaged::default();
+pub(in crate::store) fn partial_recovery(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
+    let mut recovered_rows = RecoveredRows::default();
     let is_newer = is_newer(source, target)?;
     for table in tables(target)? {
         let known: BTreeSet<String> = columns(source, &table.name).unwrap_or_default().into_iter().collect();
         let shared: Vec<String> =
             columns(target, &table.name)?.into_iter().filter(|name| known.contains(name)).collect();
         if shared.is_empty() {
-            salvaged.has_holes = true;
+            recovered_rows.has_holes = true;
             continue;
         }
-        let mut rescue = Rescue { source, target, table: &table, columns: shared, salvaged: &mut salvaged };
-        if is_newer && rescue.whole()? {
+        let mut recovery =
+            TableRecovery { source, target, table: &table, columns: shared, recovered_rows: &mut recovered_rows };
+        if is_newer && recovery.whole()? {
             continue;
         }
         match table.has_rowid {
-            true => rescue.by_rowid()?,
-            false => rescue.both_ways()?,
+            true => recovery.by_rowid()?,
+            false => recovery.both_ways()?,
         }
     }
     forget_unreadable(target)?;
     drop_orphans(target)?;
-    Ok(salvaged)
+    Ok(recovered_rows)
 }
 
 /// Whether the damaged store went on from the backup. One that lost its log may be older: what it doesn't have was then not
@@ -164,29 +165,29 @@ enum End {
     Torn,
 }
 
-struct Rescue<'a> {
+struct TableRecovery<'a> {
     source: &'a Connection,
     target: &'a Connection,
     table: &'a Table,
     columns: Vec<String>,
-    salvaged: &'a mut Salvaged,
+    recovered_rows: &'a mut RecoveredRows,
 }
 
-impl Rescue<'_> {
+impl TableRecovery<'_> {
     /// The table as it was, if all of it can be read; else nothing.
     fn whole(&mut self) -> rusqlite::Result<bool> {
-        let before = std::mem::take(self.salvaged);
+        let before = std::mem::take(self.recovered_rows);
         self.target.execute_batch("SAVEPOINT table_whole")?;
         self.target.execute(&format!("DELETE FROM {}", quoted(&self.table.name)), [])?;
         let order = format!("ORDER BY {}", self.table.key);
-        let is_whole = self.scan(&order, &[], &mut |_| true)? == End::Whole && !self.salvaged.has_holes;
+        let is_whole = self.scan(&order, &[], &mut |_| true)? == End::Whole && !self.recovered_rows.has_holes;
         self.target.execute_batch(if is_whole {
             "RELEASE table_whole"
         } else {
             "ROLLBACK TO table_whole; RELEASE table_whole"
         })?;
-        let rows = if is_whole { self.salvaged.rows } else { 0 };
-        *self.salvaged = Salvaged { rows: before.rows + rows, ..before };
+        let rows = if is_whole { self.recovered_rows.rows } else { 0 };
+        *self.recovered_rows = RecoveredRows { rows: before.rows + rows, ..before };
         Ok(is_whole)
     }
 
@@ -250,8 +251,8 @@ impl Rescue<'_> {
             let Ok(rowid) = row.get(0) else { return Ok(self.torn()) };
             // What isn't text, or not of the column's type, is none of ours.
             match values(row, self.columns.len()).and_then(|values| insert.execute(params_from_iter(values))) {
-                Ok(_) => self.salvaged.rows += 1,
-                Err(error) if is_of_the_row(&error) => self.salvaged.has_holes = true,
+                Ok(_) => self.recovered_rows.rows += 1,
+                Err(error) if is_of_the_row(&error) => self.recovered_rows.has_holes = true,
                 Err(error) => return Err(error),
             }
             if !wants_more(rowid) {
@@ -261,7 +262,7 @@ impl Rescue<'_> {
     }
 
     fn torn(&mut self) -> End {
-        self.salvaged.has_holes = true;
+        self.recovered_rows.has_holes = true;
         End::Torn
     }
 }

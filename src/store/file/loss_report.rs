@@ -1,6 +1,7 @@
-//! What a store lost while nobody looked: its log, or its file. It says so in a sentence, and keeps safe what is left.
+//! Detects what a store lost while no process had it open: its log, or its file. Reports the loss and keeps a copy of what is
+//! left.
 //!
-//! It is only called by who is alone with the store, and must never change the store's own files.
+//! Only called by a process that has the store alone. The module must never change the store's own files.
 
 use std::{
     fs::{self, File},
@@ -25,7 +26,7 @@ const FORMAT: (u64, u8) = (18, 2);
 pub(in crate::store) fn notice(path: &Path, left: &Left, at: DateTime<Utc>) -> Option<String> {
     let has_log = paths::companion(path, "-wal").exists();
     match (left, path.exists()) {
-        (Left::Mending(_), _) => None,
+        (Left::Recovering(_), _) => None,
         (Left::Abruptly, true) if !has_log && has_lost_its_log(path) => Some(without_log(path, at)),
         (_, false) if !has_log => without_file(path, at),
         _ => None,
