@@ -160,6 +160,27 @@ fn the_view_knows_model_theme_and_commands_only() {
 }
 
 #[test]
+fn update_and_view_do_not_know_each_other() {
+    let sources = sources();
+    let imports = imports_of(&sources);
+    let mut wrong = Vec::new();
+    for module in imports.modules("tui") {
+        let other = match module.get(1).map(String::as_str) {
+            Some("update") => "view",
+            Some("view") => "update",
+            _ => continue,
+        };
+        let reaches = |definer: &Vec<String>| {
+            definer.first().is_some_and(|room| room == "tui") && definer.get(1).is_some_and(|part| part == other)
+        };
+        if imports.of(module).iter().any(|(definer, _)| reaches(definer)) {
+            wrong.push(format!("{} imports tui::{other}", imports.path(module)));
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
 fn each_outside_thing_has_one_user() {
     let owners: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("reqwest", &["api"][..]),

@@ -10,7 +10,8 @@ use hoptop::{
         keymap,
         keys::Keys,
         model::{Model, Setting, polled::Polled},
-        update::{Msg, StoreNews, update},
+        step::step,
+        update::{Msg, StoreNews},
     },
 };
 
@@ -44,7 +45,7 @@ impl Dashboard {
     /// Takes a message in, and reads the parts of the list that it asks for.
     fn take(&mut self, message: Msg) {
         let now = self.clock.now();
-        for effect in update(&mut self.model, message, now) {
+        for effect in step(&mut self.model, message, now) {
             if let Effect::LoadPage(request) = effect {
                 let page = self.reader.listing(&request.filter, now.wall).page(
                     request.place.clone(),

@@ -21,7 +21,8 @@ use super::{
         marks::{self, Marks},
         polled::Polled,
     },
-    update::{Msg, StoreNews, update},
+    step::step,
+    update::{Msg, StoreNews},
 };
 use crate::{
     clock::{Mono, Now},
@@ -111,12 +112,12 @@ impl DerefMut for TestDashboard {
 impl TestDashboard {
     /// Takes in a message and whatever is read because of it; the effects that remain.
     pub fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
-        let mut effects = update(&mut self.model, message, now);
+        let mut effects = step(&mut self.model, message, now);
         let mut remaining = Vec::new();
         while !effects.is_empty() {
             let effect = effects.remove(0);
             match self.read(&effect, now) {
-                Some(answer) => effects.extend(update(&mut self.model, answer, now)),
+                Some(answer) => effects.extend(step(&mut self.model, answer, now)),
                 None => remaining.push(effect),
             }
         }

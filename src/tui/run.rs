@@ -35,8 +35,9 @@ use super::{
     model::{Model, Overlay, Setting, Tone, list::PageRequest},
     outside::{Outside, suspension::Suspension},
     remember::Remembered,
+    step::{mouse_message, step},
     theme::Theme,
-    update::{Msg, update},
+    update::Msg,
     view::view,
     writes,
 };
@@ -298,7 +299,11 @@ impl Dashboard {
         match event {
             Event::Key(key) => self.take(Msg::Key(key)),
             Event::Paste(text) => self.take(Msg::Paste(text)),
-            Event::Mouse(mouse) => self.take(Msg::Mouse(mouse)),
+            Event::Mouse(mouse) => {
+                if let Some(message) = mouse_message(&self.model, mouse, self.clock.now()) {
+                    self.take(message);
+                }
+            }
             Event::Resize(columns, rows) => {
                 // Also to the size that it had: it may have been another in between, and have lost what was drawn.
                 self.redraw = true;
@@ -337,9 +342,9 @@ impl Dashboard {
     fn take_in(&mut self, message: Msg) {
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
-            update(&mut self.model, Msg::Trouble(trouble), self.clock.now());
+            step(&mut self.model, Msg::Trouble(trouble), self.clock.now());
         }
-        for effect in update(&mut self.model, message, self.clock.now()) {
+        for effect in step(&mut self.model, message, self.clock.now()) {
             self.perform(effect);
         }
         self.read_page_if_due(self.clock.now().mono);

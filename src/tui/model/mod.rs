@@ -10,6 +10,7 @@ pub mod columns;
 pub mod detail;
 mod filter_line;
 pub mod found;
+pub mod geometry;
 pub mod help;
 pub mod history;
 pub mod list;
@@ -39,6 +40,7 @@ use self::{
     add::AddForm,
     alerts::AlertList,
     detail::Detail,
+    geometry::Geometry,
     help::HelpPage,
     history::History,
     list::{List, PageRequest, Part, Tab},
@@ -267,6 +269,8 @@ pub struct Model {
     pub copied: Option<String>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
+    /// What the view measured at this size.
+    pub geometry: Geometry,
     /// How far the feed was when the part of the list was read.
     as_of: i64,
     /// Whether the first reading is done.
@@ -307,11 +311,19 @@ impl Model {
             notice: None,
             copied: None,
             size,
+            geometry: Geometry::default(),
             as_of: 0,
             loaded: false,
             unread: false,
             uncounted: false,
         }
+    }
+
+    /// Sets what the view measured.
+    pub fn set_geometry(&mut self, geometry: Geometry) {
+        self.geometry = geometry;
+        (self.list.height, self.alert_list.height, self.charts.height) =
+            (geometry.list, geometry.alerts, geometry.routes);
     }
 
     /// Goes on where a person left off.

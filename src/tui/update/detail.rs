@@ -5,7 +5,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{Effect, view};
+use super::Effect;
 use crate::{
     clock::Now,
     domain::{ids::RowId, text, width},
@@ -13,11 +13,11 @@ use crate::{
 };
 
 /// After whatever happened: reads the body if it is open and wasn't read, and keeps its cursor on the screen.
-pub(super) fn settle(model: &mut Model, now: Now) -> Option<Effect> {
+pub(super) fn settle(model: &mut Model) -> Option<Effect> {
     if model.screen != Screen::Detail || model.detail.tab != DetailTab::Raw {
         return None;
     }
-    let rows = view::page(model, now);
+    let rows = model.geometry.page;
     model.detail.raw.keep_in_sight(rows);
     model.detail.raw.to_read(model.list.selected).map(Effect::LoadBody)
 }

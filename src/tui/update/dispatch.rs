@@ -11,7 +11,6 @@ use crate::{
         command::Id,
         effect::{Effect, Markable},
         model::{Model, Overlay, Screen, Tone, help::HelpPage, list::Tab, prompt::Purpose},
-        view,
     },
 };
 
@@ -86,12 +85,12 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Level => no_effects(model.log.narrow()),
         Id::Wrap if model.screen == Screen::Log => no_effects(model.log.wrap = !model.log.wrap),
         Id::Wrap => no_effects(model.detail.raw.wrap = !model.detail.raw.wrap),
-        Id::Down => no_effects(scroll(model, 1, now)),
-        Id::Up => no_effects(scroll(model, -1, now)),
-        Id::HalfDown => no_effects(scroll(model, half_page(model, now), now)),
-        Id::HalfUp => no_effects(scroll(model, -half_page(model, now), now)),
-        Id::Top => no_effects(scroll(model, isize::MIN, now)),
-        Id::Bottom => no_effects(scroll(model, isize::MAX, now)),
+        Id::Down => no_effects(scroll(model, 1)),
+        Id::Up => no_effects(scroll(model, -1)),
+        Id::HalfDown => no_effects(scroll(model, half_page(model))),
+        Id::HalfUp => no_effects(scroll(model, -half_page(model))),
+        Id::Top => no_effects(scroll(model, isize::MIN)),
+        Id::Bottom => no_effects(scroll(model, isize::MAX)),
     }
 }
 
@@ -156,13 +155,13 @@ pub(super) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     vec![Effect::Count]
 }
 
-fn half_page(model: &Model, now: Now) -> isize {
-    isize::from(u8::try_from(view::page(model, now) / 2).unwrap_or(u8::MAX)).max(1)
+fn half_page(model: &Model) -> isize {
+    isize::from(u8::try_from(model.geometry.page / 2).unwrap_or(u8::MAX)).max(1)
 }
 
 /// Moves in whatever has the focus: the help, the detail's lines, or the list.
-pub(super) fn scroll(model: &mut Model, lines: isize, now: Now) {
-    let end = view::scroll_end(model, now);
+pub(super) fn scroll(model: &mut Model, lines: isize) {
+    let end = model.geometry.scroll_end;
     match (&mut model.overlay, &mut model.screen) {
         (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);

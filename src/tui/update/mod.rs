@@ -25,7 +25,7 @@ mod theme;
 
 use std::{collections::HashMap, time::Duration};
 
-use crossterm::event::{KeyEvent, KeyEventKind, MouseEvent};
+use crossterm::event::{KeyEvent, KeyEventKind};
 
 use self::dispatch::no_effects;
 pub use self::{dispatch::dispatch, offer::Copied, quote::QuoteHeard};
@@ -34,10 +34,9 @@ use super::{
     effect::{Effect, Work},
     keymap,
     model::{
-        Model, Overlay, Overview, Screen, Tone, alerts::AlertPage, history::History, list::PageRequest, log::LogTail,
-        memory::ChosenTheme, polled::Polled, raw::Body, stats::Statistics,
+        Model, Overlay, Overview, Screen, Tone, alerts::AlertPage, geometry::Target, history::History,
+        list::PageRequest, log::LogTail, memory::ChosenTheme, polled::Polled, raw::Body, stats::Statistics,
     },
-    view,
 };
 use crate::{
     clock::Now,
@@ -55,9 +54,11 @@ pub enum Msg {
     Paste(String),
     /// So many keys arrived at once that they are pasted text, or a part of it.
     Burst(String),
-    /// A mouse click, or a turn of the wheel.
-    Mouse(MouseEvent),
-    /// The terminal's new size: columns and rows.
+    /// A click on this target.
+    Click(Target),
+    /// A turn of the wheel by this many lines.
+    Wheel(isize),
+    /// The terminal's new size: columns and rows. The model has the size already.
     Resize(u16, u16),
     /// The store changed.
     News(Box<StoreNews>),
@@ -129,13 +130,10 @@ pub struct StoreNews {
     pub untold: Vec<String>,
 }
 
-/// Takes in a message.
+/// Applies a message. The model's geometry must be measured: `tui::step` does both.
 pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let before = model.list.selected;
     let is_free = matches!(model.overlay, Overlay::None);
-    model.list.height = view::list_height(model);
-    model.alert_list.height = view::alerts_height(model);
-    model.charts.height = view::routes_height(model);
     let mut effects = take(model, message, now);
     model.end_snoozes(now.wall);
     let handles_alerts = |effect: &Effect| matches!(effect, Effect::Work(work) if work.handles_alerts());
@@ -150,7 +148,7 @@ pub fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         model.detail.on_another();
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
-    effects.extend(detail::settle(model, now));
+    effects.extend(detail::settle(model));
     effects.extend(attention(model, now));
     effects.extend(model.list.to_read().map(Effect::LoadPage));
     effects
@@ -164,7 +162,8 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         // What is pasted stands on a screen that others may see.
         Msg::Paste(text) => on_paste(model, &intake::without_id(&text), true),
         Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
-        Msg::Mouse(mouse) => pointer::on_mouse(model, mouse, now),
+        Msg::Click(target) => pointer::on_click(model, target),
+        Msg::Wheel(lines) => no_effects(pointer::on_wheel(model, lines)),
         Msg::News(heard) => news::on_news(model, *heard, now),
         Msg::Page(read) => news::on_page(model, *read, now),
         Msg::Counted(counted) => news::on_counted(model, *counted, now),
@@ -177,7 +176,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::NotOpened { link, reason } => offer::not_opened(model, link, &reason, now),
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
-        Msg::Resize(columns, rows) => no_effects(on_resize(model, (columns, rows))),
+        Msg::Resize(..) => no_effects(on_resize(model)),
         Msg::History(row, read) => no_effects(news::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::on_body(model, row, *body)),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
@@ -196,9 +195,7 @@ fn take(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     }
 }
 
-fn on_resize(model: &mut Model, size: (u16, u16)) {
-    model.size = size;
-    model.list.height = view::list_height(model);
+fn on_resize(model: &mut Model) {
     model.list.scroll_into_view();
     model.list.mark_stale();
 }

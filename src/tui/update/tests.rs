@@ -157,7 +157,7 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
         (Overlay::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         (Overlay::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
-        _ => view::scroll_end(model, now()),
+        _ => model.geometry.scroll_end,
     };
     let after = place(model);
     let shows = |tab: Tab| {
@@ -790,7 +790,7 @@ fn half_a_page_in_the_detail_is_half_of_its_lines() {
     let mut model = placed(Context::Detail, "5");
     let before = place(&model);
     press(&mut model, &["PgDn"], now());
-    assert_eq!(place(&model) - before, view::page(&model, now()) / 2);
+    assert_eq!(place(&model) - before, model.geometry.page / 2);
     assert!(place(&model) - before >= 5, "{before} became {}", place(&model));
 }
 

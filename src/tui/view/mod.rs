@@ -35,13 +35,13 @@ mod quote;
 mod stats;
 mod status;
 
-pub use self::pointer::{Target, target};
+pub use self::pointer::target;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Style, text::Line, widgets::Clear};
 
 use super::{
     command::Id,
-    model::{Model, Overlay, Screen},
+    model::{Model, Overlay, Screen, geometry::Geometry},
     theme::Theme,
 };
 use crate::{clock::Now, domain::width};
@@ -179,48 +179,37 @@ fn area(model: &Model) -> Rect {
     Rect::new(0, 0, width, height)
 }
 
-/// Rows that the list has room for, on the screen or behind the detail.
-pub fn list_height(model: &Model) -> usize {
-    list::rows_in(&layout::panes_of(Screen::List, model, area(model)))
-}
-
-/// Rows that the alerts have room for.
-pub fn alerts_height(model: &Model) -> usize {
-    alerts::rows_in(layout::panes_of(Screen::Alerts, model, area(model)).body)
-}
-
-/// Rows that the charts' routes have room for.
-pub fn routes_height(model: &Model) -> usize {
-    stats::rows_in(model, layout::panes_of(Screen::Stats, model, area(model)).body)
-}
-
-/// Rows of whatever scrolls now: the help, the detail, or the list.
-pub fn page(model: &Model, now: Now) -> usize {
-    let panes = layout::panes(model, area(model));
-    let theme = Theme::new(false, false);
-    let context = DrawContext { model, theme: &theme, now };
-    match (&model.overlay, model.screen) {
-        (Overlay::Help(_), _) => help::rows(&context, panes.body),
-        (Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&context, &panes, pane)),
-        (_, Screen::List) => list::rows_in(&panes),
-        (_, Screen::Alerts) => alerts::rows_in(panes.body),
-        (_, Screen::Stats) => stats::rows_in(model, panes.body),
-        (_, Screen::Log) => log::rows_in(panes.body),
+/// Measures the screen of a model, for what scrolls and pages in it.
+pub fn measure(model: &Model, now: Now) -> Geometry {
+    let area = area(model);
+    let panes_of = |screen| layout::panes_of(screen, model, area);
+    let (page, scroll_end) = measure_focus(model, now);
+    Geometry {
+        list: list::rows_in(&panes_of(Screen::List)),
+        alerts: alerts::rows_in(panes_of(Screen::Alerts).body),
+        routes: stats::rows_in(model, panes_of(Screen::Stats).body),
+        page,
+        scroll_end,
     }
 }
 
-/// How far the help, or else the open tab of the detail, can be scrolled down.
-pub fn scroll_end(model: &Model, now: Now) -> usize {
+/// Returns the rows of what scrolls now, and how far it scrolls.
+fn measure_focus(model: &Model, now: Now) -> (usize, usize) {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
     let context = DrawContext { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help(page), _) => help::scroll_end(&context, page, panes.body),
-        (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
-        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&context, &panes, pane)),
-        (_, Screen::Log) => log::scroll_end(&context, panes.body),
-        (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
+        (Overlay::Help(page), _) => (help::rows(&context, panes.body), help::scroll_end(&context, page, panes.body)),
+        (Overlay::Answer { text, .. }, _) => {
+            (usize::from(panes.body.height).saturating_sub(2), answer::scroll_end(text, panes.body))
+        }
+        (_, Screen::Detail) => panes
+            .detail
+            .map_or((0, 0), |pane| (detail::rows(&context, &panes, pane), detail::scroll_end(&context, &panes, pane))),
+        (_, Screen::List) => (list::rows_in(&panes), 0),
+        (_, Screen::Alerts) => (alerts::rows_in(panes.body), 0),
+        (_, Screen::Stats) => (stats::rows_in(model, panes.body), 0),
+        (_, Screen::Log) => (log::rows_in(panes.body), log::scroll_end(&context, panes.body)),
     }
 }
 

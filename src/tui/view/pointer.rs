@@ -9,21 +9,10 @@ use crate::{
     clock::Now,
     domain::width,
     tui::{
-        model::{Model, detail::DetailTab, list::Tab},
+        model::{Model, geometry::Target, list::Tab},
         theme::Theme,
     },
 };
-
-/// What can be clicked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The row at this place of the part of the list that was read.
-    Row(usize),
-    /// A saved view.
-    Tab(Tab),
-    /// A tab of the detail.
-    DetailTab(DetailTab),
-}
 
 /// What lies at a column and a row of the screen.
 pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Target> {

@@ -29,7 +29,8 @@ use crate::{
     tui::{
         fixtures::{TestDashboard, alert, at_work, blank, everything, hear, moment, press, type_in},
         model::history::History,
-        update::{Copied, Msg, update},
+        step::step,
+        update::{Copied, Msg},
     },
 };
 
@@ -491,7 +492,7 @@ fn survives(sizes: impl Iterator<Item = (u16, u16)>) {
     // The sizes outside: a size's geometry is worked out once for all screens, which is most of the work.
     for size in sizes {
         for model in &mut models {
-            update(model, Msg::Resize(size.0, size.1), now());
+            step(model, Msg::Resize(size.0, size.1), now());
             let terminal = drawn(model, &theme);
             assert_eq!(terminal.backend().buffer().content.len(), usize::from(size.0) * usize::from(size.1));
         }

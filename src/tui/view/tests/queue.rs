@@ -158,7 +158,7 @@ fn every_small_size_shows_a_prompt_and_a_menu() {
     ];
     for size in (0..=44).step_by(4).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))) {
         for model in &mut models {
-            update(model, Msg::Resize(size.0, size.1), now());
+            step(model, Msg::Resize(size.0, size.1), now());
             drawn(model, &theme);
         }
     }
