@@ -70,10 +70,11 @@ impl Snapshot {
                 news,
             };
             for row in snapshot.news.rows(true) {
-                snapshot.changed.extend(reader.listed_header(row)?.map(|listed| (row, listed)));
+                let Some(listed) = reader.listed_header(row)? else { continue };
                 if *records {
-                    snapshot.whole.extend(reader.listed(row)?.map(|listed| (row, listed)));
+                    snapshot.whole.insert(row, reader.with_record(listed.clone())?);
                 }
+                snapshot.changed.insert(row, listed);
             }
             if snapshot.news.resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;

@@ -119,6 +119,11 @@ impl Reader {
         listed(self.db(), row)
     }
 
+    /// Adds the record to a transaction that [`Self::listed_header`] read.
+    pub fn with_record(&self, listed: Listed<RecordSummary>) -> Result<Listed, StoreError> {
+        with_record(self.db(), listed)
+    }
+
     /// One transaction without its record, with its active alerts.
     pub fn listed_header(&self, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
         listed_header(self.db(), row)
@@ -363,8 +368,12 @@ impl<'a> Listing<'a> {
 }
 
 fn listed(db: &Connection, row: RowId) -> Result<Option<Listed>, StoreError> {
-    let Some(Listed { transaction, alerts }) = listed_header(db, row)? else { return Ok(None) };
-    Ok(Some(Listed { alerts, transaction: transactions::whole(db, transaction)? }))
+    listed_header(db, row)?.map(|listed| with_record(db, listed)).transpose()
+}
+
+fn with_record(db: &Connection, listed: Listed<RecordSummary>) -> Result<Listed, StoreError> {
+    let Listed { transaction, alerts } = listed;
+    Ok(Listed { alerts, transaction: transactions::whole(db, transaction)? })
 }
 
 fn listed_header(db: &Connection, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
