@@ -20,7 +20,12 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     if let Msg::Resize(columns, rows) = message {
         model.size = (columns, rows);
     }
-    model.set_geometry(view::measure(model, now));
+    let mut geometry = view::measure(model, now);
+    // Only these scroll.
+    if let Msg::Key(_) | Msg::Wheel(_) = message {
+        geometry.scroll_end = view::scroll_end(model, now);
+    }
+    model.set_geometry(geometry);
     update(model, message, now)
 }
 

@@ -15,7 +15,7 @@ pub struct Geometry {
     pub routes: usize,
     /// The rows of what scrolls now: a page of text, the detail, the list, the log.
     pub page: usize,
-    /// How far a page of text, the detail or the log scrolls.
+    /// How far a page of text, the detail or the log scrolls; measured for keys and the wheel alone.
     pub scroll_end: usize,
 }
 

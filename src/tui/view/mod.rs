@@ -179,37 +179,46 @@ fn area(model: &Model) -> Rect {
     Rect::new(0, 0, width, height)
 }
 
-/// Measures the screen of a model, for what scrolls and pages in it.
+/// Measures the rows of a model's screen. How far something scrolls is [`scroll_end`]'s, which costs as much as to draw it.
 pub fn measure(model: &Model, now: Now) -> Geometry {
     let area = area(model);
     let panes_of = |screen| layout::panes_of(screen, model, area);
-    let (page, scroll_end) = measure_focus(model, now);
     Geometry {
         list: list::rows_in(&panes_of(Screen::List)),
         alerts: alerts::rows_in(panes_of(Screen::Alerts).body),
         routes: stats::rows_in(model, panes_of(Screen::Stats).body),
-        page,
-        scroll_end,
+        page: page(model, now),
+        scroll_end: 0,
     }
 }
 
-/// Returns the rows of what scrolls now, and how far it scrolls.
-fn measure_focus(model: &Model, now: Now) -> (usize, usize) {
+/// Returns the rows of what scrolls now: a page of text, the detail, the list, the log.
+fn page(model: &Model, now: Now) -> usize {
     let panes = layout::panes(model, area(model));
     let theme = Theme::new(false, false);
     let context = DrawContext { model, theme: &theme, now };
     match (&model.overlay, model.screen) {
-        (Overlay::Help(page), _) => (help::rows(&context, panes.body), help::scroll_end(&context, page, panes.body)),
-        (Overlay::Answer { text, .. }, _) => {
-            (usize::from(panes.body.height).saturating_sub(2), answer::scroll_end(text, panes.body))
-        }
-        (_, Screen::Detail) => panes
-            .detail
-            .map_or((0, 0), |pane| (detail::rows(&context, &panes, pane), detail::scroll_end(&context, &panes, pane))),
-        (_, Screen::List) => (list::rows_in(&panes), 0),
-        (_, Screen::Alerts) => (alerts::rows_in(panes.body), 0),
-        (_, Screen::Stats) => (stats::rows_in(model, panes.body), 0),
-        (_, Screen::Log) => (log::rows_in(panes.body), log::scroll_end(&context, panes.body)),
+        (Overlay::Help(_), _) => help::rows(&context, panes.body),
+        (Overlay::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::rows(&context, &panes, pane)),
+        (_, Screen::List) => list::rows_in(&panes),
+        (_, Screen::Alerts) => alerts::rows_in(panes.body),
+        (_, Screen::Stats) => stats::rows_in(model, panes.body),
+        (_, Screen::Log) => log::rows_in(panes.body),
+    }
+}
+
+/// Returns how far a page of text, the detail or the log scrolls.
+pub fn scroll_end(model: &Model, now: Now) -> usize {
+    let panes = layout::panes(model, area(model));
+    let theme = Theme::new(false, false);
+    let context = DrawContext { model, theme: &theme, now };
+    match (&model.overlay, model.screen) {
+        (Overlay::Help(page), _) => help::scroll_end(&context, page, panes.body),
+        (Overlay::Answer { text, .. }, _) => answer::scroll_end(text, panes.body),
+        (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::scroll_end(&context, &panes, pane)),
+        (_, Screen::Log) => log::scroll_end(&context, panes.body),
+        (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
     }
 }
 
